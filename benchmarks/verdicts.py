@@ -21,7 +21,7 @@ from benchmarks.measure import ROOT
 from scripts.filling import fill_page, markdown
 from twotowers.files.artefacts import atomic
 from twotowers.results.claims import CONTRADICTED, REPRODUCED, UNDECIDED
-from twotowers.results.verdicts import jackknife_error, surely
+from twotowers.results.verdicts import jackknife_error, surely, unmoved_error
 
 SEEDS = (3, 4, 5, 7, 10)
 DISTANCES = (0, 0.5, 1, 2, 4)
@@ -140,6 +140,9 @@ def by_interval(case: Case, values: np.ndarray, rng) -> tuple[np.ndarray, np.nda
     slack = case.slack(values)
     left = [case.slack(np.delete(values, seed, -2)) for seed in range(seeds)]
     error = jackknife_error(slack, np.stack(left, axis=-2))
+    if not error.all():
+        alone = [case.slack(values[..., [seed], :]) > 0 for seed in range(seeds)]
+        error = unmoved_error(error, slack > 0, np.stack(alone, axis=-2))
     holds, fails = surely(slack, slack > 0, error, seeds - 1)
     return holds.all(-1), fails.any(-1)
 

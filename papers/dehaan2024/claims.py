@@ -10,7 +10,7 @@ import pandas as pd
 
 from papers.dehaan2024.items.bins import bins
 from papers.dehaan2024.names import by_query, named
-from twotowers.results.claims import OURS, Claims, NotTestable, seed_means
+from twotowers.results.claims import OURS, Claims, NotTestable, certain, seed_means
 from twotowers.results.conditions import above, at_least, at_most, below, shown
 
 CLAIMS = Claims()
@@ -38,7 +38,7 @@ def queries(results: pd.DataFrame, settings) -> pd.DataFrame:
     "table1",
     "Sec. 3",
     "The logged order can be predicted nearly perfectly",
-    at_least("nDCG@10 of the logged order", 0.9),
+    certain(at_least("nDCG@10 of the logged order", 0.9)),
     shown("nDCG@10 of a random order"),
 )
 def policy_is_known(results):
@@ -149,11 +149,11 @@ def gain_does_not_fall(results):
     "fig1",
     "App. C",
     "Neither the naive model nor two towers beat the policy in every bin",
-    at_most("number of the ten bins in which they do", 9),
+    below("nDCG@10 less that of the policy, in the bin where it is least", 0),
 )
 def not_in_every_bin(results):
     each = queries(results, ["two-tower", "naive"]).groupby("bin").mean()
-    return each[["naive", "two-tower"]].gt(each["policy"], axis=0).sum().astype(float)
+    return each[["naive", "two-tower"]].sub(each["policy"], axis=0).min()
 
 
 @CLAIMS.add(

@@ -12,18 +12,27 @@ from papers.hager2024.judges import artefacts, cross_encoders, tuning
 from papers.hager2024.judges.common import DEBIASED, NAIVE, SETS, cells, effects, means
 from papers.hager2024.names import METHODS, POINTWISE, RANKING
 from papers.hager2024.significance import changes, counted
-from twotowers.results.claims import OURS, Claims, NotTestable, in_order, seed_means
+from twotowers.results.claims import OURS, Claims, NotTestable, TooFewRuns, in_order, seed_means
 from twotowers.results.conditions import above, at_least, at_most, below, exactly
 from twotowers.results.metrics import correlation
 from twotowers.results.statistics import select
 
 CLAIMS = Claims()
 HARVESTED = ("pivot_one", "adjacent_chain", "all_pairs_published")
+RUNS = 5
 ULTR_POINTWISE = POINTWISE[1:]
 
 
 def marks(results: pd.DataFrame, methods, metrics, sets=SETS) -> pd.Series:
-    """1, -1 or 0 of each method, set and metric, by the thesis's tests."""
+    """1, -1 or 0 of each method, set and metric, by the thesis's tests.
+
+    Raises:
+        NotTestable: a method is not there.
+        TooFewRuns: there are fewer runs than the thesis has.
+    """
+    runs = select(results, metric=[f"query_{metric}" for metric in metrics])["seed"].nunique()
+    if 0 < runs < RUNS:
+        raise TooFewRuns(f"the thesis tests over {RUNS} runs, and here are {runs}")
     tested = [changes(results, of, metrics=metrics) for of in sets]
     found = pd.concat(tested, ignore_index=True)
     keys = [(f"{of}-{method}", metric) for of in sets for method in methods for metric in metrics]

@@ -126,6 +126,14 @@ def test_a_configuration_asks_for_more_seeds(load):
     assert load(several, seeds=4).seeds_of("fit") == [5, 9, 10, 11]
     assert load(few, seeds=4).seeds_of("fit") == [7]
     assert load(many, seeds=4).seeds_of("fit") == [2, 3, 4, 6, 8]
+    quick = {"fit": {"seeds": [5]}}
+    quick = put(
+        put(several, ["scales", "smoke", "settings"], quick),
+        ["scales", "laptop", "settings"],
+        quick,
+    )
+    assert load(quick).seeds_of("fit") == [5]
+    assert load(quick, seeds=4).seeds_of("fit") == [5, 9, 10, 11]
 
 
 def test_an_experiment_is_filled_in(load):

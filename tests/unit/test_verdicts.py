@@ -26,10 +26,12 @@ from twotowers.results.claims import (
     Claims,
     NotTestable,
     TooFewRuns,
+    certain,
     seed_means,
 )
 from twotowers.results.conditions import (
     above,
+    at_least,
     at_most,
     below,
     evidence_if,
@@ -71,7 +73,9 @@ def test_a_mean_is_decided_by_students_interval():
         ([1.0, 1.1, 0.9], REPRODUCED, "3 of 3"),
         ([-1.0, -1.1, -0.9], CONTRADICTED, "0 of 3"),
         ([1.0, 1.1, -1.05], UNDECIDED, "2 of 3"),
-        ([0.5, 0.5, 0.5], REPRODUCED, "3 of 3"),
+        ([0.5, 0.5, 0.5], UNDECIDED, "3 of 3"),
+        ([0.5] * LEAST_ALONE, REPRODUCED, f"{LEAST_ALONE} of {LEAST_ALONE}"),
+        ([-0.5] * LEAST_ALONE, UNDECIDED, f"0 of {LEAST_ALONE}"),
         ([1.0], UNDECIDED, ""),
     ],
 )
@@ -179,6 +183,34 @@ def test_a_condition_without_a_number_needs_every_seed_and_enough_of_them(count,
     assert found.verdict == verdict
 
 
+def test_a_count_that_no_seed_moves_needs_each_seed_alone():
+    """Without any of the seeds all pairs are in order, and yet two seeds have them otherwise."""
+    values = [[0, 9], [0, 9], [9, 0], *[[0, 9]] * 6, [9, 0]]
+    frame = pd.concat([runs([row[lane] for row in values], lane=lane) for lane in (0, 1)])
+
+    def share(results):
+        low, high = seed_means(results, {"lane": (0, 1)})
+        return float(low < high)
+
+    found = decide(claimed(at_least("the share of pairs in order", 1), judge=share), frame)
+    assert (found.verdict, found.held) == (UNDECIDED, "10 of 10")
+    assert found.reason == (
+        "open: the share of pairs in order is at least 1 (no seed moves it, which may be chance)"
+    )
+
+
+def test_a_number_without_chance_decides_beside_one_with():
+    claim = claimed(
+        certain(at_most("components", 1)),
+        above("it", 0),
+        judge=lambda results: (results["lane"].max(), results["value"].mean()),
+    )
+    good, bad = [1.0, 1.1, 0.9], [-1.0, 1.1, 0.9]
+    assert decide(claim, runs(good, lane=1)).verdict == REPRODUCED
+    assert decide(claim, runs(good, lane=2)).verdict == CONTRADICTED
+    assert decide(claim, runs(bad, lane=1)).verdict == UNDECIDED
+
+
 def test_what_is_no_evidence_can_be_contradicted_only():
     claim = claimed(
         above("it", 0),
@@ -268,14 +300,14 @@ def test_the_authors_runs_are_judged_as_ours(values, verdict, held):
 
 
 def test_runs_that_lack_a_lane_are_left_out():
-    authors = pd.concat([runs([1, 1.1, 0.9, 1.2], lane=1), runs([0.5, 0.6, 0.4], lane=2)])
+    authors = pd.concat([runs([1, 1.1, 0.95, 1.2], lane=1), runs([0.5, 0.6, 0.4], lane=2)])
 
     def ahead(results):
         means = seed_means(results, {"lane": (1, 2)})
         return means[1] - means[2]
 
     measured, verdict, said = on_authors(claimed(above("the lead", 0), judge=ahead), authors)
-    assert (measured, verdict) == ("the lead = .500", "holds")
+    assert (measured, verdict) == ("the lead = .517", "holds")
     assert said == "holds on all 3 runs together"
 
 

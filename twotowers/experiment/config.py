@@ -133,7 +133,8 @@ class Config(Settled):
     """Items to make, each as paper/item. If empty, all items, the claims and the page."""
     seeds: Positive | None = None
     """Seeds that every setting and study of more than one seed has at least, counted on from its
-    last. If absent, those of the experiment."""
+    last. What a scale gives fewer seeds than the rest, to save time, has them too. If absent, those
+    of the experiment."""
     device: Literal["cpu", "cuda"]
     """The device of rankers and fits under `--sdm conda` (envs/jax-cpu.yaml or envs/jax-cuda.yaml).
     Otherwise the installed JAX decides."""

@@ -241,7 +241,7 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
         name_products(raw, path)
         raw["settings"] = expanded(raw["settings"], path)
     scale, needed = config.scale, _needed(raw)
-    _overridden(raw, scale, path)
+    _overridden(raw, scale, path, seeds=config.seeds is None)
     replace = _replacements(raw, config, path)
     at = _inner(raw, ["scales", scale])
     context = {"paper": key, "root": root, "sessions": _inner(at, ["sessions"])}
@@ -292,8 +292,8 @@ def _needed(raw: dict) -> set[str]:
     return {str(need) for each in needs if isinstance(each, list) for need in each}
 
 
-def _overridden(raw: dict, scale: str, path: Path) -> None:
-    """Put a scale's values in place of the experiment's."""
+def _overridden(raw: dict, scale: str, path: Path, *, seeds: bool) -> None:
+    """Put a scale's values in place of the experiment's: a setting's seeds only if told to."""
     for section in OVERRIDDEN:
         entries, changes = raw.get(section, {}), _inner(raw, ["scales", scale, section])
         if not isinstance(entries, Mapping):
@@ -307,7 +307,9 @@ def _overridden(raw: dict, scale: str, path: Path) -> None:
             if name not in entries:
                 raise _undeclared(name, entries, path, "scales", scale, section, name)
             if isinstance(change, Mapping) and isinstance(entries[name], dict):
-                entries[name] |= change
+                entries[name] |= {
+                    key: value for key, value in change.items() if seeds or key != "seeds"
+                }
         if section in raw:
             raw[section] = entries
 

@@ -19,8 +19,9 @@ numbers are surely on their side of the threshold.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,7 @@ from twotowers.results.claims import (
     REPRODUCED,
     SEEDS,
     UNDECIDED,
+    Certain,
     Claim,
     Judgement,
     NotTestable,
@@ -47,7 +49,7 @@ HOLDS, FAILS = 0.98, 0.99
 """Coverage of the interval of a number that surely meets its condition, and of one that surely does
 not: what keeps wrong decisions below 5 % where seeds are skewed (`benchmarks.verdicts`)."""
 LEAST_ALONE = 8
-"""Seeds from which a condition without a number may be sure: 2^-8 is below (1 - FAILS) / 2."""
+"""Seeds from which a number that none of them moves may be sure: 2^-8 is below (1 - FAILS) / 2."""
 
 Measurements = Sequence[tuple[Condition, object]]
 """Each condition with what a judge measured for it."""
@@ -84,17 +86,17 @@ def decide(claim: Claim, results: pd.DataFrame) -> Judgement:
     except (NotTestable, TooFewRuns) as lacking:
         reason = f"without one of the seeds: {lacking}"
         return replace(whole, verdict=UNDECIDED, reason=reason, cause=SEEDS)
-    agree = least >= LEAST_ALONE and _alone_agree(claim, results, seeds, whole.verdict)
-    return settle(claim, pairs, left, least=least, agree=agree)
+    alone = cache(partial(_alone, claim, results, seeds)) if least >= LEAST_ALONE else list
+    return settle(claim, pairs, left, alone, least=least)
 
 
 def settle(
     claim: Claim,
     pairs: Measurements,
     left: Sequence[Measurements],
+    alone: Callable[[], Sequence[Measurements]],
     *,
     least: int,
-    agree: bool = False,
 ) -> Judgement:
     """The verdict from what a judge measured on all results, and without each seed.
 
@@ -103,12 +105,12 @@ def settle(
         pairs: Each condition with its measurement, on all results.
         left: The same without each seed.
         least: The least number of seeds of a setting that has several, at least 2.
-        agree: Whether each seed by itself has the verdict of all.
+        alone: Returns the same on each seed alone, or nothing. Asked if no seed moves a number.
     """
     whole = outcome(claim, pairs)
     checked = [
-        _check(condition, measured, [each[at][1] for each in left], agree)
-        for at, (condition, measured) in enumerate(pairs)
+        _check(at, pairs, left, alone)
+        for at, (condition, _) in enumerate(pairs)
         if condition.judged
     ]
     held = sum(np.all([check.held for check in checked], axis=0))
@@ -153,6 +155,21 @@ def jackknife_error(slack: np.ndarray, others: np.ndarray) -> np.ndarray:
     off = np.where(np.abs(off) <= 1e-12 * np.abs(slack), 0, off)
     n = others.shape[-2]
     return np.sqrt((n - 1) / n * (off**2).sum(axis=-2))
+
+
+def unmoved_error(error: np.ndarray, met: np.ndarray, alone: np.ndarray) -> np.ndarray:
+    """Errors, corrected where they are 0: chance alone can leave a count as it is.
+
+    Such a number keeps the error 0 if it meets its condition, and does so on each of enough seeds
+    alone. Otherwise nothing is known, and the error is infinite. So it never surely fails: noise
+    by itself breaks an order, in every seed.
+
+    Args:
+        error, met: [..., numbers] of `jackknife_error`, and whether each meets its condition.
+        alone: [..., n, numbers], whether each does on each of n seeds alone.
+    """
+    sure = met & alone.all(axis=-2) & (alone.shape[-2] >= LEAST_ALONE)
+    return np.where((error == 0) & ~sure, np.inf, error)
 
 
 def half_width(error: np.ndarray, freedom: int, level: float = HOLDS) -> np.ndarray:
@@ -229,15 +246,13 @@ def seed_counts(results: pd.DataFrame) -> pd.Series:
     return results.groupby("setting")["seed"].transform("nunique")
 
 
-def _alone_agree(claim: Claim, results: pd.DataFrame, seeds: Iterable, verdict: str) -> bool:
-    """Whether each seed by itself has the same verdict. Asked only where it matters."""
-    if all(each.relation or not each.judged or each.otherwise for each in claim.conditions):
-        return False
+def _alone(claim: Claim, results: pd.DataFrame, seeds: Iterable) -> list[Measurements]:
+    """What a judge measures on each seed alone; nothing if it cannot."""
     single = seed_counts(results) == 1
-    return all(
-        judge(claim, results[(results["seed"] == seed) | single]).verdict == verdict
-        for seed in seeds
-    )
+    try:
+        return [claim.measure(results[(results["seed"] == seed) | single]) for seed in seeds]
+    except (NotTestable, TooFewRuns):
+        return []
 
 
 @dataclass(frozen=True)
@@ -262,6 +277,8 @@ class _Check:
         """
         if not self.condition.relation:
             return f"{self.condition.words} (not so in every seed, or fewer than {LEAST_ALONE})"
+        if np.isinf(self.error).any():
+            return f"{self.condition.words} (no seed moves it, which may be chance)"
         half = np.where(
             self.met, half_width(self.error, freedom), failing_width(self.error, freedom, numbers)
         )
@@ -272,15 +289,25 @@ class _Check:
         return f"{self.condition.words} ({about}: {ends})"
 
 
-def _check(condition: Condition, measured: object, left: Sequence[object], agree: bool) -> _Check:
+def _check(
+    at: int,
+    pairs: Measurements,
+    left: Sequence[Measurements],
+    alone: Callable[[], Sequence[Measurements]],
+) -> _Check:
+    condition, measured = pairs[at]
     slack = condition.slack(measured)
-    others = [condition.slack(each) for each in left]
+    others = [condition.slack(each[at][1]) for each in left]
     held = np.array([other.size and condition.met(other).all() for other in others])
     numbers = _finite(slack.to_numpy(float))
+    met = condition.met(numbers)
     error = jackknife_error(numbers, _finite([_aligned(other, slack) for other in others]))
-    if not condition.relation:
-        error = np.full(len(numbers), 0.0 if agree else np.inf)
-    return _Check(condition, numbers, condition.met(numbers), error, held)
+    if isinstance(condition, Certain):
+        error = np.zeros(len(numbers))
+    elif not error.all():
+        ones = [_aligned(condition.slack(each[at][1]), slack) for each in alone()]
+        error = unmoved_error(error, met, condition.met(np.reshape(ones, (-1, len(numbers)))))
+    return _Check(condition, numbers, met, error, held)
 
 
 def _finite(slack) -> np.ndarray:

@@ -29,14 +29,23 @@ def tuned(results: pd.DataFrame, metric: str, methods=TUNED) -> pd.DataFrame:
     "tuning",
     "Sec. 3.5.3",
     "Most methods do best at the lowest learning rate, and without dropout",
-    above("share of methods whose loss of held-out clicks is lowest at the lowest rate", 0.5),
-    above("share of methods whose loss of held-out clicks is lowest without dropout", 0.5),
+    above(
+        "median over methods: the lowest loss of held-out clicks at higher rates less that at "
+        "the lowest",
+        0,
+    ),
+    above("median over methods: the lowest loss with dropout less that without", 0),
 )
 def lowest_rate_without_dropout(results):
     found = tuned(results, "validation_loss")
-    best = pd.DataFrame(found.idxmin(axis=1).tolist(), columns=[RATE, DROPOUT])
-    lowest = min(found.columns.get_level_values(RATE))
-    return best[RATE].eq(lowest).mean(), best[DROPOUT].eq(0).mean()
+    lowest = {RATE: found.columns.get_level_values(RATE).min(), DROPOUT: 0}
+    return [_lead(found, column, at).median() for column, at in lowest.items()]
+
+
+def _lead(found: pd.DataFrame, column: str, at: float) -> pd.Series:
+    """Of each method, the least number elsewhere in a column less the least one at a value."""
+    here = found.columns.get_level_values(column) == at
+    return found.loc[:, ~here].min(axis=1) - found.loc[:, here].min(axis=1)
 
 
 @CLAIMS.add(

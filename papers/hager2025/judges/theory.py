@@ -8,7 +8,15 @@ import numpy as np
 import pandas as pd
 
 from papers.hager2025.judges.fits import BIAS_GAP, NAMES, TEMPERATURES, bias_errors
-from twotowers.results.claims import OURS, Claims, Measured, NotTestable, means_of, seed_means
+from twotowers.results.claims import (
+    OURS,
+    Claims,
+    Measured,
+    NotTestable,
+    certain,
+    means_of,
+    seed_means,
+)
 from twotowers.results.conditions import above, at_least, at_most, exactly, falls, rises, shown
 
 CLAIMS = Claims(names=NAMES)
@@ -30,7 +38,7 @@ OVERLAPPING, TELLING = "isolated, features overlap", "isolated, features tell"
 @CLAIMS.add(
     "11a", "lemmas", "Lemma 5.1, Eq. 19 (with exact clicks any fit that converges assures it)",
     "At a well-specified optimum the residual of every cell vanishes",
-    at_most("tau .333 to 1: the residual of every cell", VANISHED),
+    certain(at_most("tau .333 to 1: the residual of every cell", VANISHED)),
 )  # fmt: skip
 def cells_vanish(results: pd.DataFrame) -> Measured:
     return _residuals(results, "well-specified", "largest_cell")
@@ -39,7 +47,7 @@ def cells_vanish(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "11b", "lemmas", "Lemma 5.2, Eqs. 20, 21 (the first is where Newton's method stops)",
     "At a misspecified optimum residuals vanish only on average under the policy",
-    at_most("the mean residual of every position", VANISHED),
+    certain(at_most("the mean residual of every position", VANISHED)),
     above("the mean size of the residuals of cells", STANDS),
     shown("the largest residual of a cell"),
 )  # fmt: skip
@@ -65,7 +73,7 @@ def policy_moves_misfit_only(results: pd.DataFrame) -> Measured:
     "11d", "balance", "Eq. 21",
     "A misspecified optimum balances the residuals of every document, if documents have parameters "
     "of their own (as in the proof), but not with a tower of features",
-    at_most("a parameter per pair: every document's mean residual", VANISHED),
+    certain(at_most("a parameter per pair: every document's mean residual", VANISHED)),
     above("linear tower: the mean size of documents' mean residuals", STANDS),
 )  # fmt: skip
 def documents_balance(results: pd.DataFrame) -> Measured:
@@ -114,7 +122,7 @@ def placed_residuals_move(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "11f", "placement", "Ours; on Lemma 5.2",
     "The policy moves even a parameter per pair, if users are not additive",
-    above("the spread@10 over tau", BIAS_GAP), origin=OURS,
+    certain(above("the spread@10 over tau", BIAS_GAP)), origin=OURS,
 )  # fmt: skip
 def policy_moves_other_users(results: pd.DataFrame) -> Measured:
     over = {"temperature": TEMPERATURES[1:], "position": (10,)}
@@ -124,7 +132,7 @@ def policy_moves_other_users(results: pd.DataFrame) -> Measured:
 
 @CLAIMS.add(
     "12a", "appendixA", "App. A, Eq. 27", "Bias configurations connected by overlap are identified",
-    exactly("the number of components", 1), at_most("every error", SAMPLING),
+    certain(exactly("the number of components", 1)), at_most("every error", SAMPLING),
 )  # fmt: skip
 def connected_identified(results: pd.DataFrame) -> Measured:
     return _regimes(results, CONNECTED, "components", "largest_error")
@@ -133,7 +141,7 @@ def connected_identified(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "12b", "appendixA", "App. A, Eq. 27",
     "Isolated bias configurations are not identified against each other",
-    above("the number of components", 1),
+    certain(above("the number of components", 1)),
     above("the largest error across components", 0.2),
     at_most("every error within a component", SAMPLING),
 )  # fmt: skip
@@ -146,7 +154,7 @@ def isolated_shifted(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "12c", "appendixA", "App. A, Eq. 27",
     "Connectedness of the overlap graph decides on identification",
-    at_least("the number of graphs of one component, and of several", 1),
+    certain(at_least("the number of graphs of one component, and of several", 1)),
     at_most("where there is one, every change of estimates by another start", EXACT),
     above("where there are several, every change of estimates by another start", SAMPLING),
 )  # fmt: skip
@@ -163,7 +171,7 @@ def graph_predicts(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "12d", "appendixA_features", "App. A, Eq. 27",
     "Configurations that no document connects are identified where features overlap",
-    above("the number of components of documents", 1), at_most("every error", SAMPLING),
+    certain(above("the number of components of documents", 1)), at_most("every error", SAMPLING),
     at_most("every change of estimates by another start", EXACT),
 )  # fmt: skip
 def features_identify(results: pd.DataFrame) -> Measured:

@@ -106,7 +106,7 @@ def on_par(results: pd.DataFrame, dataset: str, by: str) -> Measured:
     "GradRev and Drop are significantly better than PAL under Oracle, L1 and L2",
     holds("every one of the six is marked"),
     *[shown(f"policies under which {METHODS[method]} is marked") for method in REMEDIES],
-    parts=WINNERS, chance=False,
+    parts=WINNERS,
 )  # fmt: skip
 def significant(results: pd.DataFrame, dataset: str, by: str) -> Measured:
     marks = better_than_pal(results, dataset, by)
