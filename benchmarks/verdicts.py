@@ -130,17 +130,29 @@ CASES = {
 }  # fmt: skip
 
 
-OTHERS = ("mean", "order, one step near", "twelve numbers, all near")
+OTHERS = (
+    *("mean", "order, one step near", "twelve numbers, all near"),
+    *("share of pairs, one near", "share of seeds"),
+)
 """The cases in which other rules are simulated."""
 
 
 def by_interval(case: Case, values: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray]:
     """The rule of docs/verdicts.md, by the code that judges papers."""
+    return _by_interval(case, values, counts=True)
+
+
+def by_interval_alone(case: Case, values: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray]:
+    """The same, but a number that no seed moves is sure."""
+    return _by_interval(case, values, counts=False)
+
+
+def _by_interval(case: Case, values: np.ndarray, *, counts: bool):
     seeds = values.shape[-2]
     slack = case.slack(values)
     left = [case.slack(np.delete(values, seed, -2)) for seed in range(seeds)]
     error = jackknife_error(slack, np.stack(left, axis=-2))
-    if not error.all():
+    if counts and not error.all():
         alone = [case.slack(values[..., [seed], :]) > 0 for seed in range(seeds)]
         error = unmoved_error(error, slack > 0, np.stack(alone, axis=-2))
     holds, fails = surely(slack, slack > 0, error, seeds - 1)
@@ -167,7 +179,12 @@ def _if_agreed(case: Case, values, held, share: float) -> tuple[np.ndarray, np.n
     return whole & (held.mean(0) >= share), ~whole & ((~held).mean(0) >= share)
 
 
-RULES = {"interval": by_interval, "leave one out": by_leaving_out, "bootstrap": by_bootstrap}
+RULES = {
+    "interval": by_interval,
+    "interval alone": by_interval_alone,
+    "leave one out": by_leaving_out,
+    "bootstrap": by_bootstrap,
+}
 
 
 def rates(rule: str, case: str, law: str, seeds: int, distance: float, trials: int) -> dict:
