@@ -87,7 +87,7 @@ MUTATIONS = [
     ("7", to(0.38), ndcg("backdoor"), "difference in nDCG"),
     ("8", to(0.45), ndcg("expert", folds="published"), "best of them"),
     ("9", reversed_values, each("two-tower"), "slope of the gain"),
-    ("10", to(1), each("naive"), "ten bins"),
+    ("10", to(1), each("naive"), "in the bin where it is least"),
     ("11", reversed_values, each("expert"), "slope of the lead"),
     ("13", to(0.39), ndcg("bias-layers"), "hidden layer"),
     ("14", to(0.53), ndcg("expert", folds="held out"), "as published less"),
