@@ -317,6 +317,15 @@ def test_a_job_gets_its_setting(read, papers):
     assert (told["name"], told["seed"]) == ("large", 8)
 
 
+def test_a_seed_more_changes_no_other_fit(made, papers):
+    large = papers["paper"].settings["large"].model_copy(update={"seeds": (8, 9)})
+    settings = papers["paper"].settings | {"large": large}
+    own = papers["paper"].model_copy(update={"settings": settings})
+    fits = [made(those={"paper": each}).jobs()["fit"] for each in (papers["paper"], own)]
+    assert fits[0]["paper|large|8"] == fits[1]["paper|large|8"]
+    assert "paper|large|7" not in fits[1]
+
+
 @pytest.mark.parametrize("script", ["fit_setting", "simulate_clicks"])
 @pytest.mark.parametrize("kind", LOGS.values(), ids=LOGS)
 def test_the_code_of_a_job_is_that_of_its_class_of_logs(script, kind):

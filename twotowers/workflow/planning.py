@@ -163,6 +163,8 @@ class Planner(Targets):
                 *self.fit_sources(key, name),
                 unused=other_logs(setting.log),
             )
+            # A seed more or less changes no other fit.
+            said = setting.model_copy(update={"seeds": None}).plain()
             for seed in paper.seeds_of(name):
                 inputs = setting.log.fit_inputs(
                     files,
@@ -176,7 +178,7 @@ class Planner(Targets):
                         "code": code,
                         "paper": key,
                         "name": name,
-                        "setting": setting.plain(),
+                        "setting": said,
                         "seed": seed,
                     },
                 }
