@@ -189,6 +189,20 @@ def test_a_brief_answers_by_the_verdicts_of_the_claims_that_decide(tmp_path, ite
     assert "claim-3" not in brief
 
 
+def test_a_brief_tells_of_stronger_evidence(tmp_path, item, paper):
+    more = {"name": "ten", "scale": "laptop", "seeds": "1–10", "changed": False}
+    more |= {"verdict": REPRODUCED, "measured": "5", "date": "", "commit": ""}
+    rows = [
+        claim(verdict=UNDECIDED, recorded=[more | {"stands_on": claim()["stands_on"]}]),
+        claim(claim="2", verdict=UNDECIDED, cause="one seed"),
+    ]
+    page = build(tmp_path, replace(paper, items=[replace(item, claims=rows)], brief=BRIEF))
+    brief = page.split('<dl class="brief">')[1].split("</dl>")[0]
+    assert "1 reproduced, 1 undecided" in brief
+    assert "(recorded run ten; this run: undecided)" in brief
+    assert "(one seed)" in brief
+
+
 def test_a_page_says_which_data_stand_in_place_of_the_papers(tmp_path, paper):
     assert "stands in place of" not in build(tmp_path, paper)
     page = build(tmp_path, replace(paper, replaced={"mslr30k": "mq2008"}))

@@ -21,13 +21,14 @@ from twotowers.report.paper_page import (
     PROVENANCE,
     SUMMARISED,
     SUMMARY,
+    by_strongest,
     tallies,
     tally,
 )
 from twotowers.report.rendering import render
 from twotowers.report.turned import turned
 from twotowers.report.words import printed_name, seed_range
-from twotowers.results.recorded import SCALES, strongest
+from twotowers.results.recorded import SCALES
 
 
 def write_overview(
@@ -51,7 +52,7 @@ def write_overview(
         finished = list(found.values())
         seeds = {each["key"]: seed_range(each["provenance"]["seeds"]) for each in finished}
         rows = [
-            _strongest(row, scale=scale, seeds=seeds[each["key"]])
+            by_strongest(row, scale=scale, seeds=seeds[each["key"]])
             for each in finished
             for row in each["claims"]
         ]
@@ -107,15 +108,6 @@ def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
     there = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
     found = {key: _summary(folder / key / SUMMARY) for key in dict.fromkeys([*first, *there])}
     return {key: summary for key, summary in found.items() if summary is not None}
-
-
-def _strongest(row: Mapping, **run: str) -> dict:
-    """A claim with the verdict of its strongest evidence, and what that is, `by`, if recorded."""
-    best = strongest(row, row.get("recorded", ()), **run)
-    if best is None:
-        return {**row, "by": ""}
-    found = {word: best[word] for word in ("verdict", "stands_on")}
-    return {**row, **found, "by": best["name"], "here": row["verdict"]}
 
 
 def _waiting(paper: Mapping) -> dict:

@@ -20,9 +20,10 @@ from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
 from twotowers.report.rendering import VERDICTS, link, render, svg_size
-from twotowers.report.words import bibtex, printed_name
+from twotowers.report.words import bibtex, printed_name, seed_range
 from twotowers.results.claims import CONTRADICTED, ORIGINS, REPRODUCED
 from twotowers.results.judging import COLUMNS
+from twotowers.results.recorded import strongest
 from twotowers.results.standing import KINDS
 
 CLAIM_COLUMNS = ("paper", *COLUMNS)
@@ -170,6 +171,20 @@ def tallies(
     return {value: tally(part) for value, part in apart.items() if part}
 
 
+def by_strongest(row: Mapping, **run: str) -> dict:
+    """A claim with the verdict of its strongest evidence, and what that is, `by`, if recorded.
+
+    Args:
+        row: Of the claims csv, with what was `recorded` of it.
+        run: As of `twotowers.results.recorded.strongest`.
+    """
+    best = strongest(row, row.get("recorded", ()), **run)
+    if best is None:
+        return {**row, "by": ""}
+    found = {word: best[word] for word in ("verdict", "stands_on")}
+    return {**row, **found, "by": best["name"], "here": row["verdict"]}
+
+
 def _paper_view(paper: PaperPage, folder: Path) -> dict:
     """What the template needs of a paper, checked."""
     rows = _rows(paper)
@@ -184,7 +199,7 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
             raise InputError(f"{anchor!r} occurs {count} times on the page", field="name")
     return vars(paper) | {
         "bibtex": bibtex(paper.key, paper.title, paper.citation),
-        "brief": paper.brief and _brief_view(paper.brief, rows),
+        "brief": paper.brief and _brief_view(paper, rows),
         "readme": link(paper.readme, folder),
         "tally": tally(rows),
         "causes": Counter(row["cause"] for row in rows if row["cause"]),
@@ -196,8 +211,10 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
     }
 
 
-def _brief_view(brief: Mapping, rows: Sequence[Mapping]) -> dict:
-    """What the template needs of a brief: the claims that decide, with their verdicts."""
+def _brief_view(paper: PaperPage, rows: Sequence[Mapping]) -> dict:
+    """What the template needs of a brief: the claims that decide, by their strongest evidence."""
+    brief, told = paper.brief, paper.provenance
+    run = {"scale": told["scale"], "seeds": seed_range(told["seeds"])}
     by_number = {row["claim"]: row for row in rows}
     for number in brief["claims"]:
         if number not in by_number:
@@ -206,7 +223,7 @@ def _brief_view(brief: Mapping, rows: Sequence[Mapping]) -> dict:
                 field="brief.claims",
                 expected=nearest(number, by_number),
             )
-    decisive = [by_number[number] for number in brief["claims"]]
+    decisive = [by_strongest(by_number[number], **run) for number in brief["claims"]]
     counts = tally(decisive)
     return {**brief, "claims": decisive, "tally": counts, "conclusion": conclusion(counts)}
 
@@ -219,18 +236,18 @@ def conclusion(counts: Mapping[str, int]) -> str:
 
     Example:
         >>> conclusion({"reproduced": 3, "contradicted": 0, "undecided": 1, "not testable": 0})
-        'What this run can tell holds.'
+        'What can be told holds.'
         >>> conclusion({"reproduced": 1, "contradicted": 1, "undecided": 5, "not testable": 0})
         'Some of it holds and some does not, but most of it stays open.'
     """
     held, failed = counts[REPRODUCED], counts[CONTRADICTED]
     unknown = sum(counts.values()) - held - failed
     if not held + failed:
-        return "This run cannot tell."
+        return "This cannot be told yet."
     if failed:
-        said = "Some of it holds and some does not" if held else "What this run can tell fails"
+        said = "Some of it holds and some does not" if held else "What can be told fails"
     else:
-        said = "What this run can tell holds" if unknown else "All of it holds"
+        said = "What can be told holds" if unknown else "All of it holds"
     return said + (", but most of it stays open." if unknown > held + failed else ".")
 
 
