@@ -9,7 +9,7 @@ from twotowers import SPLITS
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import preprocess
 from twotowers.datasets.sources import LETOR, source
-from twotowers.errors import InputError, check_range, nearest
+from twotowers.errors import InputError, check_choice, check_range
 from twotowers.files.rankings import Rankings
 from twotowers.standins.rankings import NAMES, generate
 
@@ -81,8 +81,7 @@ def stand_in(name: str = "mslr30k", *, queries: int = 1000, top: int = 25) -> Ra
         >>> stand_in(queries=30)
         <stand-in for mslr30k: 29 train, 10 validation, 10 test queries>
     """
-    if name not in NAMES:
-        raise InputError(f"{name!r} is unknown", field="name", expected=nearest(name, NAMES))
+    check_choice(name, NAMES, field="name")
     check_range(queries, field="queries", low=3, high=10**6, whole=True)
     sizes = {"train": queries, "validation": queries // 3, "test": queries // 3}
     splits = {

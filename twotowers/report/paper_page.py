@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
 from twotowers.report.rendering import VERDICTS, link, render, svg_size
@@ -217,12 +217,7 @@ def _brief_view(paper: PaperPage, rows: Sequence[Mapping]) -> dict:
     run = {"scale": told["scale"], "seeds": seed_range(told["seeds"])}
     by_number = {row["claim"]: row for row in rows}
     for number in brief["claims"]:
-        if number not in by_number:
-            raise InputError(
-                f"{number!r} is no claim of the paper",
-                field="brief.claims",
-                expected=nearest(number, by_number),
-            )
+        check_choice(number, by_number, field="brief.claims", what="no claim of the paper")
     decisive = [by_strongest(by_number[number], **run) for number in brief["claims"]]
     counts = tally(decisive)
     return {**brief, "claims": decisive, "tally": counts, "conclusion": conclusion(counts)}

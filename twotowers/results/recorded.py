@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.results.claims import NOT_TESTABLE
 from twotowers.results.standing import KINDS
@@ -64,13 +64,7 @@ def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list
             if column not in table:
                 raise InputError("the column is missing", path=path, field=column)
         for row in table.to_dict("records"):
-            if row["scale"] not in SCALES:
-                raise InputError(
-                    f"{row['scale']!r} is unknown",
-                    path=path,
-                    field="scale",
-                    expected=nearest(row["scale"], SCALES),
-                )
+            check_choice(row["scale"], SCALES, field="scale", path=path)
             if not re.fullmatch(SEEDS, row["seeds"]):
                 raise InputError(
                     f"{row['seeds']!r} was found",

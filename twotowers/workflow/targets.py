@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from twotowers import DOCUMENTS, LOG, PAGES, ROOT
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.experiment.config import Config, DataSet
 from twotowers.experiment.paper import Paper
 from twotowers.workflow.plan import Places
@@ -74,10 +74,7 @@ class Targets(Places):
         """
         known = {f"{key}/{item}" for key, paper in self.papers.items() for item in paper.items}
         for name in self.config.only:
-            if name not in known:
-                raise InputError(
-                    f"{name!r} is unknown", field="only", expected=nearest(name, known)
-                )
+            check_choice(name, known, field="only")
         if self.config.only:
             return [path for name in self.config.only for path in self.item_files(*name.split("/"))]
         ends = map(self.file, ("overview", "verdicts", "crate"))
