@@ -6,31 +6,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
 
 def booktabs(
     headings: Sequence[str],
-    body: Sequence[str],
+    body: Iterable[str | Sequence[str]],
     *,
     columns: str,
     packages: Sequence[str] = ("booktabs", "xcolor"),
 ) -> str:
-    """A whole tabular; `body` holds its lines, with their own line ends and rules.
+    """A whole tabular.
 
     Args:
+        body: Rows of cells; texts, such as rules, are lines as they are.
         packages: What a document that includes it must load, one or two.
     """
+    lines = (
+        row if isinstance(row, str) else " & ".join(row) + r" \\"
+        for row in (headings, r"\midrule", *body)
+    )
     return "\n".join(
         [
             f"% Needs the package{'s' * (len(packages) > 1)} {' and '.join(packages)}.",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            " & ".join(headings) + r" \\",
-            r"\midrule",
-            *body,
+            *lines,
             r"\bottomrule",
             r"\end{tabular}",
             "",

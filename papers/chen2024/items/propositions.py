@@ -26,20 +26,11 @@ def tex(table: pd.DataFrame) -> str:
     """Two booktabs tables: variances of Proposition 1, bounds of Propositions 2 and 4."""
     wide = table.pivot(index=KEYS[:3], columns="metric", values="value")
     variance = [
-        " & ".join([str(case), count(clicks), *(_number(row[metric]) for metric in VARIANCE)])
-        + r" \\"
+        [str(case), count(clicks), *(_number(row[metric]) for metric in VARIANCE)]
         for (_, case, clicks), row in wide.loc[["proposition 1"]].iterrows()
     ]
     bounds = [
-        " & ".join(
-            [
-                name.capitalize(),
-                count(row["checked"]),
-                count(row["violated"]),
-                f"${row['tightest']:.4f}$",
-            ]
-        )
-        + r" \\"
+        [name.capitalize(), *map(count, row[BOUND[:2]]), f"${row['tightest']:.4f}$"]
         for name in BOUNDS
         for _, row in wide.loc[[name]].iterrows()
     ]

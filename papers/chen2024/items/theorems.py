@@ -65,8 +65,8 @@ def tex(table: pd.DataFrame) -> str:
         value = (
             f"{row.value:,.0f}"
             if row.metric in ("checked", "wrong", "other", "apart")
-            else (moment(row.value, None, digits=1 if row.metric in POWERS else 0))
+            else moment(row.value, digits=1 if row.metric in POWERS else 0)
         )
         name = NAMES.get(row.metric, "largest distance from simulation")
-        body.append(rf"{row.theorem[0].upper() + row.theorem[1:]}{where} & {name} & {value} \\")
+        body.append([f"{row.theorem[0].upper() + row.theorem[1:]}{where}", name, value])
     return booktabs(["Statement", "", ""], body, columns="llr")

@@ -25,10 +25,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def tex(table: pd.DataFrame) -> str:
     """A row per model."""
     wide = table.pivot(index="model", columns="metric", values="value")
-    body = [
-        " & ".join([name.upper(), *(_cell(row[each]) for each in COLUMNS)]) + r" \\"
-        for name, row in wide.iterrows()
-    ]
+    body = ([name.upper(), *map(_cell, row[list(COLUMNS)])] for name, row in wide.iterrows())
     return booktabs(["model", *COLUMNS.values()], body, columns="lrrrrr")
 
 

@@ -23,10 +23,7 @@ def tex(table: pd.DataFrame) -> str:
     wide = table.pivot(index="setting", columns=["metric", "prior_mean"], values="value")
     priors = sorted(table["prior_mean"].unique())
     cells = [(metric, prior) for metric in METRICS for prior in priors]
-    body = [
-        " & ".join([name, *(_cell(values[cell]) for cell in cells)]) + r" \\"
-        for name, values in wide.iterrows()
-    ]
+    body = ([name, *map(_cell, values[cells])] for name, values in wide.iterrows())
     words = {"mean_perplexity": "perplexity", "mean_conditional_perplexity": "conditional"}
     heads = ["model", *(f"{words[metric]}, {prior:.2f}" for metric, prior in cells)]
     return booktabs(heads, body, columns="lrrrr")

@@ -54,8 +54,7 @@ def tex(table: pd.DataFrame, *, lines: Mapping[str, str], metrics: Mapping[str, 
             if source == "published" and set(texts) == {"--"}:
                 continue
             ours = source == "reproduced"
-            row = [name, whose, *texts] if ours else ["", *map(grey, [whose, *texts])]
-            body.append(" & ".join(row) + r" \\")
+            body.append([name, whose, *texts] if ours else ["", *map(grey, [whose, *texts])])
     return booktabs(["Model", "", *metrics.values()], body, columns="ll" + "r" * len(metrics))
 
 

@@ -24,6 +24,6 @@ def tex(table: pd.DataFrame) -> str:
         for rule in RULES:
             rate, level = (select(rows, rule=rule, metric=m).iloc[0] for m in ("rate", "ndcg@10"))
             cells.append(f"{rate['kind'].capitalize()} {rate['value']:g} ({level['value']:.3f})")
-        body.append(" & ".join(cells) + r" \\")
+        body.append(cells)
     heads = ["Data set", "Model", "chosen", "mean over epochs", "lowest loss"]
     return booktabs(heads, body, columns="llrrr", packages=["booktabs"])

@@ -43,6 +43,6 @@ def tex(table: pd.DataFrame) -> str:
                 f"{values[metric]:{form}}" if metric in values else "--"
                 for metric, (_, form) in COLUMNS.items()
             ]
-            body.append(" & ".join([title, label, *cells]) + r" \\")
+            body.append([title, label, *cells])
             title = ""
     return booktabs(heads, body, columns=f"ll{'r' * len(COLUMNS)}", packages=["booktabs"])

@@ -23,6 +23,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 def tex(table: pd.DataFrame) -> str:
     """A booktabs table."""
-    rows = [f"{NAMES[row.metric]} & {row.value:.1e}" + r" \\" for row in table.itertuples()]
+    rows = ([NAMES[row.metric], f"{row.value:.1e}"] for row in table.itertuples())
     heads = ["Identity", "largest difference"]
     return booktabs(heads, rows, columns="lr", packages=["booktabs"])

@@ -30,8 +30,7 @@ def tex(table: pd.DataFrame) -> str:
     ):
         values = rows.set_index("metric")["value"]
         tested = select(rows, metric=TESTED, comparisons=STRICTEST)["value"].iloc[0]
-        body.append(
-            f"{DATASETS[dataset]} & {TITLES[method]} & {MEASURES[measure]} & "
-            f"{values[P]:.1e} & {SIGNS[int(values[PRINTED])]} & {SIGNS[int(tested)]}" + r" \\"
-        )
+        signs = [SIGNS[int(mark)] for mark in (values[PRINTED], tested)]
+        names = DATASETS[dataset], TITLES[method], MEASURES[measure]
+        body.append([*names, f"{values[P]:.1e}", *signs])
     return booktabs(HEADS, body, columns="lllrll", packages=["booktabs"])

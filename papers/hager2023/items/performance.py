@@ -90,8 +90,8 @@ def tex(table: pd.DataFrame) -> str:
             for source, label in (("reproduced", "ours"), ("published", "thesis")):
                 one = select(rows, source=source).set_index("metric")
                 if len(one):
-                    cells = [_cell(one.loc[metric]) for metric in MEASURES]
-                    body.append(" & ".join([title, name, label, *cells]) + r" \\")
+                    cells = (_cell(one.loc[metric]) for metric in MEASURES)
+                    body.append([title, name, label, *cells])
                     title = name = ""
     return booktabs(heads, body, columns="lllrrr", packages=["booktabs", "amssymb"])
 

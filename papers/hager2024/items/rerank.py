@@ -59,7 +59,7 @@ def tex(table: pd.DataFrame, *, features: str, metrics: Mapping[str, str]) -> st
                 texts.append(moment(mean, sd) + MARKS.get(mark, ""))
             ours = source == "reproduced"
             called = METHODS.get(name.removeprefix(f"{features}-"), RANKERS.get(name))
-            body.append(" & ".join([called, *texts] if ours else ["", *map(grey, texts)]) + r" \\")
+            body.append([called, *texts] if ours else ["", *map(grey, texts)])
     return booktabs(["Method", "", *metrics.values()], body, columns="ll" + "r" * len(metrics))
 
 

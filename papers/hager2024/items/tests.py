@@ -19,8 +19,7 @@ def tex(table: pd.DataFrame) -> str:
     """A booktabs table: a line per set of features, gains and losses for each unit."""
     cells = table.set_index(["features", "unit", "sign"])["value"]
     body = [
-        " & ".join([name, *(count(cells[of, unit, sign]) for unit in UNITS for sign in (1, -1))])
-        + r" \\"
+        [name, *(count(cells[of, unit, sign]) for unit in UNITS for sign in (1, -1))]
         for of, name in FEATURES.items()
     ]
     heads = [f"{sign}, {words}" for words in UNITS.values() for sign in ("better", "worse")]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from twotowers.report.latex import booktabs
 from twotowers.results.statistics import over_seeds, select
 
 RANKS = (5, 10, 25)
@@ -37,12 +38,8 @@ def lanes_of(fit: Mapping) -> dict:
 
 def tex(table: pd.DataFrame, *, rows: Sequence[Mapping]) -> str:
     """A row per fit and strength."""
-    lines = [
-        r"\begin{tabular}{lrrrrrr}",
-        r"\toprule",
-        r"fit & $\tau$ & $\alpha$ & err@5 & err@10 & err@25 & epochs \\",
-        r"\midrule",
-    ]
+    heads = ["fit", r"$\tau$", r"$\alpha$", *(f"err@{rank}" for rank in RANKS), "epochs"]
+    body = []
     for fit in rows:
         where = {column: fit[column] for column in ("setting", "temperature")}
         of_fit = select(table, **where)
@@ -53,5 +50,5 @@ def tex(table: pd.DataFrame, *, rows: Sequence[Mapping]) -> str:
             numbers = [f"${value:g}$" for value in (fit["temperature"], strength)]
             numbers += [f"${errors[rank]:.3f}$" for rank in RANKS]
             numbers.append(f"{epochs.item():.0f}" if len(epochs) else "--")
-            lines.append(f"{fit['title']} & {' & '.join(numbers)} \\\\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+            body.append([fit["title"], *numbers])
+    return booktabs(heads, body, columns="lrrrrrr", packages=["booktabs"])

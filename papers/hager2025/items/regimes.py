@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from twotowers.report.latex import booktabs
 from twotowers.results.statistics import over_seeds, select
 
 METRICS = {
@@ -31,14 +32,10 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def tex(table: pd.DataFrame) -> str:
     """A row per regime."""
     cells = table.set_index(["regime", "metric"])["value"]
-    lines = [
-        rf"\begin{{tabular}}{{l{'r' * len(METRICS)}}}",
-        r"\toprule",
-        f"regime & {' & '.join(METRICS.values())} \\\\",
-        r"\midrule",
-    ]
+    body = []
     for regime in REGIMES:
         numbers = [f"{cells[regime, metric]:.3f}" for metric in METRICS]
         numbers[0] = f"{cells[regime, 'components']:g}"
-        lines.append(f"{regime} & {' & '.join(numbers)} \\\\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+        body.append([regime, *numbers])
+    heads = ["regime", *METRICS.values()]
+    return booktabs(heads, body, columns="l" + "r" * len(METRICS), packages=["booktabs"])

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from papers.hager2025.stopping import changes
+from twotowers.report.latex import booktabs
 from twotowers.results.statistics import over_seeds, select
 
 CHANGED = 0.1
@@ -48,16 +49,12 @@ def table(
 def tex(table: pd.DataFrame, *, sessions: Mapping[str, int]) -> str:
     """A row per number of sessions."""
     cells = table.set_index(["sessions", "metric"])["value"]
-    lines = [
-        r"\begin{tabular}{rrrrr}",
-        r"\toprule",
-        r"sessions & largest change & positions changed by more than .1 & largest error, random "
-        r"start & zero start \\",
-        r"\midrule",
-    ]
+    body = []
     for number in sessions.values():
         largest, count, *errors = (cells[number, metric] for metric in METRICS)
         shown = [f"${value:.3f}$" for value in (largest, *errors)]
         shown.insert(1, f"{count:.1f} of 25")
-        lines.append(f"{number:,} & {' & '.join(shown)} \\\\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+        body.append([f"{number:,}", *shown])
+    heads = ["sessions", "largest change", "positions changed by more than .1"]
+    heads += ["largest error, random start", "zero start"]
+    return booktabs(heads, body, columns="rrrrr", packages=["booktabs"])

@@ -25,7 +25,7 @@ def tex(table: pd.DataFrame) -> str:
     wide = table.pivot(index="setting", columns=["source", "chosen_by"], values="value")
     wide = wide.loc[list(NAMES), list(SOURCES)]
     body = [
-        rf"{NAMES[setting]} & {' & '.join('--' if pd.isna(x) else f'{x:.4f}' for x in row)} \\"
+        [NAMES[setting], *("--" if pd.isna(value) else f"{value:.4f}" for value in row)]
         for setting, row in zip(wide.index, wide.to_numpy(), strict=True)
     ]
     return booktabs(["method", *SOURCES.values()], body, columns="lrrr", packages=["booktabs"])

@@ -44,8 +44,8 @@ def tex(table: pd.DataFrame, *, measures: Mapping[str, str], percent: bool = Fal
     columns = [(metric, source) for metric in measures for source in ("reproduced", "published")]
     for method, name in METHODS.items():
         if method in wide.index:
-            cells = [_number(wide.loc[method].get(column), percent) for column in columns]
-            body.append(rf"{name} & {' & '.join(cells)} \\")
+            cells = (_number(wide.loc[method].get(column), percent) for column in columns)
+            body.append([name, *cells])
     form = "l" + "rr" * len(measures)
     return booktabs(["\n".join(top)], body, columns=form, packages=["booktabs"])
 

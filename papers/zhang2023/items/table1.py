@@ -62,12 +62,12 @@ def tex(table: pd.DataFrame) -> str:
         for weight, policy in POLICIES.items():
             for (source, by), label in SOURCES.items():
                 one = select(rows, mixing_weight=weight, source=source, chosen_by=by)
-                body.append(f"{name} & {policy} & {label} & {_numbers(one)}" + r" \\")
+                body.append([name, policy, label, *_numbers(one)])
                 name = policy = ""
     return booktabs(heads, body, columns=f"lll{'r' * len(METHODS)}", packages=["booktabs"])
 
 
-def _numbers(rows: pd.DataFrame) -> str:
+def _numbers(rows: pd.DataFrame) -> list[str]:
     values, marks = (
         select(rows, metric=metric).set_index("method")["value"]
         for metric in ("ndcg@5", "significant")
@@ -80,4 +80,4 @@ def _numbers(rows: pd.DataFrame) -> str:
         text = f"{values[method]:.4f}"
         text = rf"\textbf{{{text}}}" if values[method] == values.max() else text
         cells.append(text + ("$^{*}$" if marks.get(method, 0) else ""))
-    return " & ".join(cells)
+    return cells

@@ -26,7 +26,7 @@ def tex(table: pd.DataFrame) -> str:
     for weight, policy in POLICIES.items():
         body += [r"\midrule"] * bool(body)
         for place, said in SOURCES.items():
-            numbers = " & ".join(f"{wide.loc[(weight, *place), label]:.4f}" for label in LABELS)
-            body.append(rf"{policy} & {said} & {numbers} \\")
+            numbers = (f"{wide.loc[(weight, *place), label]:.4f}" for label in LABELS)
+            body.append([policy, said, *numbers])
             policy = ""
     return booktabs(["policy", "", *LABELS.values()], body, columns="llrrr", packages=["booktabs"])

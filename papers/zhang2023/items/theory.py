@@ -33,10 +33,10 @@ def tex(table: pd.DataFrame) -> str:
     of = table.groupby(["part", "metric", "support"])["value"]
     # The larger, the worse, but for an order that is kept.
     worst = of.min().where(of.max().index.get_level_values("metric") == "order_kept", of.max())
-    body = []
-    for support in SUPPORTS:
-        numbers = [_number(worst.get((*column, support))) for column in COLUMNS]
-        body.append(rf"{support} & {' & '.join(numbers)} \\")
+    body = [
+        [support, *(_number(worst.get((*column, support))) for column in COLUMNS)]
+        for support in SUPPORTS
+    ]
     heads = ["support", *COLUMNS.values()]
     return booktabs(heads, body, columns="l" + "r" * len(COLUMNS), packages=["booktabs"])
 

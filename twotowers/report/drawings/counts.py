@@ -64,7 +64,7 @@ def tex(
         if test:
             passed = cells[value, test["column"], "reproduced"] == test["value"]
             texts.append("yes" if passed else "no")
-        body.append(" & ".join(texts) + r" \\")
+        body.append(texts)
     top = [heading]
     for name in headings.values():
         top += [name, grey("paper")]

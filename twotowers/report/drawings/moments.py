@@ -85,8 +85,7 @@ def tex(
                     told = mean if bound is None else bound
                     texts.append(moment(told, sd, digits=power, bound=bound is not None))
                 ours = source == "reproduced"
-                texts = [name, *texts] if ours else ["", *map(grey, texts)]
-                body.append(" & ".join(texts) + r" \\")
+                body.append([name, *texts] if ours else ["", *map(grey, texts)])
     return booktabs(["Method", "", *columns.values()], body, columns="ll" + "r" * len(columns))
 
 
