@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from twotowers.workflow import compiling
+from twotowers.workflow.records import processor
 
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".cache" / "benchmarks"
@@ -111,22 +112,13 @@ def best_seconds(work: Callable[[], object], repeats: int = 3) -> float:
 def machine() -> dict:
     """The circumstances of a measurement: processor, cores, load, date, versions."""
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),
         "date": date.today().isoformat(),
         "python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
     }
-
-
-def _processor() -> str:
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        for line in information.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":

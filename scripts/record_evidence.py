@@ -8,7 +8,6 @@ docs/verdicts.md follow from these files.
 
 import argparse
 import json
-import platform
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +23,7 @@ from twotowers.files.yamls import read_yaml
 from twotowers.report.paper_page import SUMMARY
 from twotowers.report.words import seed_range
 from twotowers.results.recorded import write_recorded
+from twotowers.workflow.records import processor
 
 
 def main() -> None:
@@ -86,14 +86,6 @@ def record(figures: Path, paper: str, *, name: str, scale: str, root: Path = ROO
         failing.to_csv(temporary, index=False, lineterminator="\n")
     print(f"{len(summary['claims'])} verdicts kept in {kept}")
     return kept
-
-
-def processor() -> str:
-    """The name of this machine's processor."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":

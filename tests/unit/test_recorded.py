@@ -7,13 +7,14 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from scripts.record_evidence import processor, record
+from scripts.record_evidence import record
 from tests.sites import claim
 from twotowers.errors import InputError
 from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
 from twotowers.results.recorded import FOUND, WITH, read_recorded, strongest
 from twotowers.results.standing import REAL, SIMULATION, STAND_IN, UNVERIFIED
 from twotowers.workflow.evidence import evidence_digest
+from twotowers.workflow.records import processor
 
 HERE = {"verdict": UNDECIDED, "stands_on": STAND_IN}
 

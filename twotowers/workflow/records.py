@@ -137,6 +137,14 @@ def device() -> str:
         return f"none, {cause(error)}"
 
 
+def processor() -> str:
+    """The name of this machine's processor."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
 def memory() -> str:
     """The peak memory of this process so far."""
     unit = 1 if sys.platform == "darwin" else 1024
