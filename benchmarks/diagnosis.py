@@ -29,6 +29,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -40,8 +41,11 @@ from benchmarks.propensities import SETTINGS, Setting, draw, draw_pages
 from scripts.filling import fill_page, markdown
 from twotowers import ROOT
 from twotowers.face import lights
+from twotowers.face.diagnosis import diagnose
 from twotowers.face.evidence import gather
+from twotowers.face.identification import identify
 from twotowers.face.logs import read_log
+from twotowers.face.propensities import propensities
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
@@ -183,44 +187,29 @@ def write_log(*, path: str, rows: float) -> dict:
     return {"rows": number * 10}
 
 
-def time_diagnosis(*, path: str, out: str) -> dict:
-    """Seconds of the whole: reading, measuring, writing the page."""
-    from twotowers.face.diagnosis import diagnose
-
-    start = time.perf_counter()
-    diagnose(path).save(out)
-    return {"seconds": time.perf_counter() - start, "cpu": time.process_time()}
-
-
-def time_identify(*, path: str) -> dict:
-    """Seconds of reading the log and telling whether bias is identified, and how well."""
-    import twotowers as tt
-
-    start = time.perf_counter()
-    print(tt.identify(path))
-    return {"seconds": time.perf_counter() - start, "cpu": time.process_time()}
-
-
-def time_propensities(*, path: str) -> dict:
-    """Seconds of reading the log and of the curve with its errors."""
-    import twotowers as tt
-
-    start = time.perf_counter()
-    tt.propensities(path).frame()
-    return {"seconds": time.perf_counter() - start, "cpu": time.process_time()}
-
-
-def time_duckdb(*, path: str) -> dict:
-    """Seconds of DuckDB's group-by of the same file into cells."""
-    import duckdb
-
+def count_by_duckdb(path: str) -> None:
+    """DuckDB's group-by of a log into cells."""
     statement = (
         "SELECT query, document, position, count(*) AS impressions, sum(clicks) AS clicks "
         f"FROM read_parquet('{path}') GROUP BY ALL ORDER BY ALL"
     )
+    duckdb.sql(statement).fetchnumpy()
+
+
+PROGRAMS = {
+    "duckdb": count_by_duckdb,
+    "identify": lambda path: print(identify(path)),
+    "propensities": lambda path: propensities(path).frame(),
+    "diagnosis": lambda path: diagnose(path).save(Path(path).with_name("page.html")),
+}
+"""What is timed, each from the file of a log on."""
+
+
+def time_program(*, name: str, path: str) -> dict:
+    """Seconds of a program, and on cores."""
     start = time.perf_counter()
-    cells = len(duckdb.sql(statement).fetchnumpy()["query"])
-    return {"seconds": time.perf_counter() - start, "cpu": time.process_time(), "cells": cells}
+    PROGRAMS[name](path)
+    return {"seconds": time.perf_counter() - start, "cpu": time.process_time()}
 
 
 def times(sizes: list[float]) -> pd.DataFrame:
@@ -230,10 +219,8 @@ def times(sizes: list[float]) -> pd.DataFrame:
         path = str(Path(folder) / "log.parquet")
         for size in sizes:
             child("benchmarks.diagnosis:write_log", path=path, rows=size)
-            out = str(Path(folder) / "page.html")
-            for name in ("duckdb", "identify", "propensities", "diagnosis"):
-                more = {"out": out} if name == "diagnosis" else {}
-                found = child(f"benchmarks.diagnosis:time_{name}", path=path, **more)
+            for name in PROGRAMS:
+                found = child("benchmarks.diagnosis:time_program", name=name, path=path)
                 rows.append({"rows": int(size), "program": name, **found})
                 print(rows[-1], flush=True)
     return pd.DataFrame(rows)[["rows", "program", "seconds", "cpu", "peak_gb"]]
