@@ -155,4 +155,4 @@ def diagnose(
 def _of_a_row(log: ClickLog, error: InputError) -> bool:
     """Whether the reader refuses a row, rather than an argument."""
     of_row = re.search(r"\b(row|page) \d", error.message)
-    return not log.counted and "_stored" not in log.__dict__ and of_row is not None
+    return not log.counted and "stored" not in log.__dict__ and of_row is not None

@@ -7,6 +7,7 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -120,16 +121,9 @@ class ClickLog:
         """What the reader counted, such as pages, clicks, and clicks that it left out."""
         return seen_in(self.stored.path)
 
-    @property
+    @cached_property
     def stored(self) -> _Pages:
         """The pages of the whole source, read and checked once."""
-        found = self.__dict__.get("_stored")
-        if found is None:
-            found = self._read()
-            self.__dict__["_stored"] = found
-        return found
-
-    def _read(self) -> _Pages:
         folder = Folder()
         path = folder.path / "sessions.parquet"
         number = to_sessions(self.source, path, **self.reading())
@@ -196,7 +190,7 @@ class ClickLog:
             rows: [pages] bool, which ones.
         """
         part = replace(self, rows=rows)
-        part.__dict__["_stored"] = self.stored
+        part.__dict__["stored"] = self.stored
         return part
 
     def count(
