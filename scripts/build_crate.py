@@ -11,14 +11,9 @@ from twotowers.report.crate import build_crate
 from twotowers.workflow.records import read, versions
 
 VARIABLES = (
-    "CUDA_VISIBLE_DEVICES",
-    "JAX_PLATFORMS",
-    "NPROC",
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "PYTHONHASHSEED",
-    "XLA_FLAGS",
-)
+    "CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS", "NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+    "PYTHONHASHSEED", "XLA_FLAGS",
+)  # fmt: skip
 """Variables that may change the last digits of a result."""
 
 

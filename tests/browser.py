@@ -25,18 +25,10 @@ from urllib.parse import unquote, urlsplit
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--hide-scrollbars",
-    "--disable-dev-shm-usage",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--remote-debugging-pipe",
-)
+    "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
+    "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--remote-debugging-pipe",
+)  # fmt: skip
 # Chromium reads commands from descriptor 3 and answers on 4. A tiny child puts ours there:
 # `preexec_fn` could deadlock in a process in which JAX has started threads.
 _LAUNCHER = (

@@ -36,13 +36,8 @@ OURS = (b".snakemake/scripts/", b"twotowers.workflow.preloaded")
 """What the command of each process of a run contains: jobs' own processes, and the preloaded
 process with its forks."""
 SHARES = {
-    "raw": 0.05,
-    "rankings": 0.05,
-    "policies": 0.1,
-    "clicks": 0.1,
-    "fits": 0.25,
-    "claims": 0.3,
-}
+    "raw": 0.05, "rankings": 0.05, "policies": 0.1, "clicks": 0.1, "fits": 0.25, "claims": 0.3,
+}  # fmt: skip
 """Chance that a file of each kind is removed between chains. That of items is ITEMS."""
 ITEMS = 0.3
 

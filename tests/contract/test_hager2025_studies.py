@@ -36,16 +36,10 @@ from twotowers.results.statistics import BAND, select
 JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip(ascii_lowercase)) > 10}
 BANDS = published.bands("hager2025")
 ITEMS = {
-    "appendixA": "appendix_a",
-    "lemmas": "lemmas",
-    "clipping": "clipping",
-    "padding": "clipping",
-    "placement": "lemmas",
-    "balance": "lemmas",
-    "overlap": "overlap",
-    "dimensions": "overlap",
+    "appendixA": "appendix_a", "lemmas": "lemmas", "clipping": "clipping", "padding": "clipping",
+    "placement": "lemmas", "balance": "lemmas", "overlap": "overlap", "dimensions": "overlap",
     "expressiveness": "overlap",
-}
+}  # fmt: skip
 POSITIONS = 10
 PARAMETERS = yaml.safe_load("""
 lemmas:

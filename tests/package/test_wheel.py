@@ -20,13 +20,8 @@ pytestmark = pytest.mark.xdist_group("wheel")  # which is built once
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DATA = {
-    "sources.yaml",
-    "overview.html.j2",
-    "diagnosis.html.j2",
-    "style.css",
-    "filter.js",
-    "py.typed",
-}
+    "sources.yaml", "overview.html.j2", "diagnosis.html.j2", "style.css", "filter.js", "py.typed",
+}  # fmt: skip
 FACE = """
 import sys, time
 start = time.perf_counter()

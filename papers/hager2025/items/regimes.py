@@ -14,13 +14,9 @@ METRICS = {
     "largest_effect_of_start": "by another start",
 }
 REGIMES = (
-    "connected",
-    "content isolated",
-    "content and device isolated",
-    "isolated, with bridges",
-    "isolated, features overlap",
-    "isolated, features tell",
-)
+    "connected", "content isolated", "content and device isolated", "isolated, with bridges",
+    "isolated, features overlap", "isolated, features tell",
+)  # fmt: skip
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
