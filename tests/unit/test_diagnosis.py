@@ -17,7 +17,6 @@ from twotowers.face.evidence import ABOVE
 from twotowers.face.lights import lights
 from twotowers.face.sections import sections
 from twotowers.face.tower_tests import read_features
-from twotowers.report.diagnosis_page import number
 
 EXAMINATION = np.array([1, 0.87, 0.46, 0.30, 0.21, 0.12])
 PLACES = len(EXAMINATION)
@@ -389,11 +388,6 @@ def test_the_page_of_the_docs_has_the_tables_of_the_results():
     tables = {"diagnosis": diagnosis.page_of_draws(), "times": diagnosis.page_of_times()}
     for name, table in tables.items():
         assert f"<!-- {name} -->\n{table}\n<!-- /{name} -->" in page
-
-
-def test_numbers_are_read_easily():
-    told = [number(each) for each in (-0.0, 12, 1234567, 0.04567, 1.4e14, None, float("inf"))]
-    assert told == ["0", "12", "1,234,567", "0.0457", "1.4e14", "–", "∞"]
 
 
 def test_wording(said):

@@ -16,7 +16,6 @@ from twotowers.experiment.paper import load_paper
 from twotowers.experiment.parts import Examination
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.files.yamls import read_yaml
-from twotowers.report.words import seed_range
 
 CONFIG = read_yaml(ROOT / "config.yaml")
 SCALES = ("smoke", "laptop", "paper")
@@ -491,14 +490,6 @@ def test_what_is_no_mapping(tmp_path, text, kind):
     path.write_text(text)
     with pytest.raises(InputError, match=rf"holds a {kind} \(expected a mapping\)"):
         read_yaml(path)
-
-
-@pytest.mark.parametrize(
-    ("seeds", "text"),
-    [([2021], "2021"), ([1, 2], "1, 2"), ([2021, 2022, 2023], "2021–2023"), ([1, 3, 4], "1, 3, 4")],
-)
-def test_seeds_read_well(seeds, text):
-    assert seed_range(seeds) == text
 
 
 def test_a_setting_may_name_a_tower_which_a_scale_may_override(load):

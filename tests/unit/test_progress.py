@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from twotowers.report.words import spell
 from twotowers.workflow.progress import Progress
 
 
@@ -77,14 +76,6 @@ def test_failures_are_counted_and_tell_nothing_of_time(clock):
     progress.start(1, "fit")
     assert progress.done == "0 of 2 jobs done, 1 s", "tried again"
     assert progress.to_go() == 20
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (59.6, "1 min 00 s"), (200, "3 min 20 s"), (3900, "1 h 05 min")],
-)
-def test_spelled(seconds, text):
-    assert spell(seconds) == text
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import pytest
 
 from tests.sites import outline
 from twotowers.errors import InputError
-from twotowers.report import words
 from twotowers.report.comparison import side_by_side
 from twotowers.report.overview import write_overview, write_scales
 from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
@@ -540,41 +539,3 @@ def test_errors_far_below_one_are_powers_of_ten(tmp_path, item, paper):
     page = build(tmp_path, replace(paper, items=[replace(item, table=rows, highlight=None)]))
     for text in ("8.7e−7", "2.0e−5", "−1.9e−5"):
         assert text in page
-
-
-@pytest.mark.parametrize(
-    ("name", "printed"),
-    [
-        ("fig3a", "Figure 3a"),
-        ("table2", "Table 2"),
-        ("appendixA", "Appendix A"),
-        ("fig4.B.1", "Figure 4.B.1"),
-        ("grid", ""),
-        ("figures", ""),
-    ],
-)
-def test_names_are_printed_as_papers_print_them(name, printed):
-    assert words.printed_name(name) == printed
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.04, "0.0 s"),
-        (59.4, "59 s"),
-        (59.9, "1 min 00 s"),
-        (125, "2 min 05 s"),
-        (3600, "1 h 00 min"),
-        (9000, "2 h 30 min"),
-        (None, "an unknown time"),
-    ],
-)
-def test_durations_read_well(seconds, text):
-    assert words.duration(seconds) == text
-
-
-def test_a_citation_in_another_form_becomes_a_note():
-    entry = words.bibtex("mine", "My 50 % log", "Me. Models: somebody, WSDM 2008")
-    assert entry.startswith("@misc{mine,")
-    assert r"title = {{My 50 \% log}}" in entry
-    assert "note = {Me. Models: somebody, WSDM 2008}" in entry

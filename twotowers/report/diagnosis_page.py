@@ -164,6 +164,8 @@ def number(value: Any) -> str:
     Example:
         >>> number(1234567), number(0.04567), number(12.345), number(None), number(float("inf"))
         ('1,234,567', '0.0457', '12.3', '–', '∞')
+        >>> number(-0.0), number(12), number(1.4e14)
+        ('0', '12', '1.4e14')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"

@@ -33,8 +33,10 @@ def numbered(number: float, one: str, many: str | None = None) -> str:
 def printed_name(name: str) -> str:
     """An item's name as a reader says it; none for one that the paper does not number.
 
-    >>> printed_name("fig3a"), printed_name("fig5.1"), printed_name("redrawn")
-    ('Figure 3a', 'Figure 5.1', '')
+    >>> [printed_name(name) for name in ("fig3a", "table2", "appendixA", "fig4.B.1")]
+    ['Figure 3a', 'Table 2', 'Appendix A', 'Figure 4.B.1']
+    >>> printed_name("redrawn"), printed_name("figures")
+    ('', '')
     """
     match = re.fullmatch(rf"({'|'.join(KINDS)})([0-9A-Z][\w.]*)", name)
     if not match:
@@ -43,7 +45,11 @@ def printed_name(name: str) -> str:
 
 
 def spell(seconds: float) -> str:
-    """Seconds in words: 45 s, 3 min 20 s, 1 h 05 min."""
+    """Seconds in words.
+
+    >>> spell(45.4), spell(59.6), spell(200), spell(3900), spell(2 * 86_400)
+    ('45 s', '1 min 00 s', '3 min 20 s', '1 h 05 min', '48 h 00 min')
+    """
     minutes, rest = divmod(round(seconds), 60)
     if minutes >= 60:
         return f"{minutes // 60} h {minutes % 60:02d} min"
@@ -51,7 +57,11 @@ def spell(seconds: float) -> str:
 
 
 def seed_range(seeds: Sequence[int]) -> str:
-    """Seeds in words: 2021–2023 if they follow each other, else a list."""
+    """Seeds in words: the first and the last if they follow each other, else a list.
+
+    >>> [seed_range(seeds) for seeds in ([2021], [1, 2], [2021, 2022, 2023], [1, 3, 4])]
+    ['2021', '1, 2', '2021–2023', '1, 3, 4']
+    """
     seeds = list(seeds)
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]}–{seeds[-1]}"
@@ -59,7 +69,11 @@ def seed_range(seeds: Sequence[int]) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds as a reader says them, with a decimal below ten: 4.2 s, 4 min 05 s."""
+    """Seconds as a reader says them, with a decimal below ten.
+
+    >>> [duration(seconds) for seconds in (0.04, 59.4, 59.9, 125, 9000, None)]
+    ['0.0 s', '59 s', '1 min 00 s', '2 min 05 s', '2 h 30 min', 'an unknown time']
+    """
     if seconds is None:
         return "an unknown time"
     return f"{seconds:.1f} s" if seconds < 10 else spell(seconds)
@@ -90,6 +104,11 @@ def bibtex(key: str, title: str, citation: str) -> str:
       booktitle = {ICTIR},
       year = {2025},
       doi = {10.1/2}
+    }
+    >>> print(bibtex("b2008", "My 50 % log", "Me. Models: somebody, WSDM 2008"))
+    @misc{b2008,
+      title = {{My 50 \\% log}},
+      note = {Me. Models: somebody, WSDM 2008}
     }
     """
     fields = {"title": f"{{{title}}}"}
