@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.logs import shop_rows
+from tests.running import ran
 from twotowers import ROOT
 
 pytestmark = pytest.mark.xdist_group("wheel")  # which is built once
@@ -121,13 +122,7 @@ def lend(folder: Path, names: set[str]) -> None:
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
     path = bin_of(folder / "venv")
     environment = {"PATH": str(path), "HOME": str(folder)}
-    return subprocess.run(
-        [str(path / command[0]), *command[1:]],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    return ran([str(path / command[0]), *command[1:]], cwd=folder, env=environment)
 
 
 def test_the_wheel_has_its_data(wheel):

@@ -1,6 +1,5 @@
 """The documentation as a site: every page has its place, every link leads somewhere."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from sphinx.util.inventory import InventoryFile
 
 import twotowers
 from tests.browser import check_page, find_chromium
+from tests.running import ran
 from twotowers import ROOT
 from twotowers.models.names import MODELS
 
@@ -18,9 +18,7 @@ def site(tmp_path_factory) -> Path:
     """The site as `make docs` makes it: a dead link, and a page without a place, are errors."""
     folder = tmp_path_factory.mktemp("site")
     options = ["-q", "-W", "--keep-going", "-b", "html", "-c", "docs", ".", folder]
-    made = subprocess.run(
-        [sys.executable, "-m", "sphinx", *options], cwd=ROOT, capture_output=True, text=True
-    )
+    made = ran([sys.executable, "-m", "sphinx", *options], cwd=ROOT)
     assert (made.returncode, made.stderr) == (0, "")
     return folder
 

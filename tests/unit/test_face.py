@@ -4,7 +4,6 @@ import ast
 import gzip
 import os
 import re
-import subprocess
 import sys
 
 import duckdb
@@ -16,6 +15,7 @@ import pytest
 
 import twotowers as tt
 from tests.logs import shop_rows
+from tests.running import ran
 from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.errors import InputError
@@ -34,13 +34,8 @@ def rows():
 
 
 def run(code, folder=ROOT):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return ran([sys.executable, "-c", code], cwd=folder, env=environment)
 
 
 # The names

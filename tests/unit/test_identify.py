@@ -10,6 +10,7 @@ import pyarrow.feather
 import pytest
 
 import twotowers as tt
+from tests.running import ran
 from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.errors import InputError
@@ -276,9 +277,7 @@ def test_many_repairs_are_counted(tmp_path, capsys):
 def test_it_runs_as_a_module(tmp_path):
     path = write(tmp_path / "log.csv", APART)
     arguments = [path, "--feature", "document", "--bias", "positon"]
-    done = subprocess.run(
-        [sys.executable, "-m", "twotowers", "identify", *arguments], capture_output=True, text=True
-    )
+    done = ran([sys.executable, "-m", "twotowers", "identify", *arguments])
     assert done.returncode == 2
     assert "did you mean 'position'?" in done.stderr
 

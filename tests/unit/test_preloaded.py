@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from scripts.runner import PRELOADED
+from tests.running import ran
 from twotowers import ROOT
 from twotowers.workflow.preloaded import FOLDER
 
@@ -159,13 +160,7 @@ def test_what_is_preloaded_can_be_forked():
         "print(names - {'jemalloc_bg_thd'}, xla_bridge.backends_are_initialized())"
     )
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    run = subprocess.run(
-        [sys.executable, "-c", code, *PRELOADED],
-        cwd=ROOT,
-        env=os.environ | threads,
-        capture_output=True,
-        text=True,
-    )
+    run = ran([sys.executable, "-c", code, *PRELOADED], cwd=ROOT, env=os.environ | threads)
     assert run.stdout == f"{{{Path(sys.executable).name!r}}} False\n", run.stderr
 
 
@@ -174,7 +169,6 @@ def test_it_ends_without_a_word(tmp_path):
     (tmp_path / "own").mkdir()
     environment = os.environ | {"PYTHONPATH": str(ROOT), FOLDER: "own"}
     command = [sys.executable, "-m", "twotowers.workflow.preloaded", "duckdb"]
-    given = {"cwd": tmp_path, "env": environment, "stdin": subprocess.DEVNULL}
-    ended = subprocess.run(command, **given, capture_output=True, text=True, timeout=60)
+    ended = ran(command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     assert not list(tmp_path.glob("own*"))

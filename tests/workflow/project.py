@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.running import ran
 from twotowers.experiment.matrix import expanded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,14 +183,7 @@ class Project:
         """Run git in the copy, without the user's settings."""
         author = ["-c", "user.name=tests", "-c", "user.email=tests@example.org"]
         command = ["git", *author, *arguments]
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+        return ran(command, cwd=self.folder, env=self.environment, check=True).stdout
 
     @property
     def experiment(self) -> dict:
@@ -271,5 +265,5 @@ def project_files() -> list[str]:
     """The existing files that git tracks or would track."""
     options = ["-z", "--cached", "--others", "--exclude-standard"]
     command = ["git", "-C", str(ROOT), "ls-files", *options]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    listed = ran(command, check=True).stdout
     return [path for path in listed.split("\0") if path and (ROOT / path).is_file()]

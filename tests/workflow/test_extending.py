@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.running import ran
 from tests.workflow.project import ROOT, SMOKE, Project
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.sessions import seen_in
@@ -122,13 +122,8 @@ def test_every_setting_of_the_page_is_drawn_and_on_the_page(extended):
 
 def python(project: Project, *arguments: str) -> str:
     """What the project's Python prints, which must end well."""
-    run = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=project.folder,
-        env=project.environment | {"PYTHONPATH": str(project.folder)},
-        capture_output=True,
-        text=True,
-    )
+    environment = project.environment | {"PYTHONPATH": str(project.folder)}
+    run = ran([sys.executable, *arguments], cwd=project.folder, env=environment)
     assert run.returncode == 0, run.stderr
     return run.stdout + run.stderr
 

@@ -21,6 +21,7 @@ import psutil
 import pytest
 import yaml
 
+from tests.running import ran
 from tests.soak import running_jobs, soak
 from tests.workflow.project import PAPER, SMOKE, Finished, Project
 from twotowers import SPLITS
@@ -71,13 +72,7 @@ def failure(run) -> str:
 
 
 def make(project: Project, *arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        ["make", *arguments],
-        cwd=project.folder,
-        env=project.environment,
-        capture_output=True,
-        text=True,
-    )
+    return ran(["make", *arguments], cwd=project.folder, env=project.environment)
 
 
 def await_job(run: subprocess.Popen) -> int:
