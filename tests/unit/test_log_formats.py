@@ -120,6 +120,7 @@ def test_numbers_of_clicks_are_repeats(tmp_path):
         ({"clicks": [[0, 1], None]}, "clicks", "row 2: a value is missing"),
         ({"clicks": [1, 0]}, "clicks", "a list per page"),
         ({"documents": [["a", None], ["b", "c"]]}, "documents", "row 1: a value is missing"),
+        ({"documents": [["a", "b"], ["c", ""]]}, "documents", "row 2: a value is missing"),
         ({"query": [1, None]}, "query", "row 2: a value is missing"),
         ({"query": [1.5, 2.5]}, "query", "whole numbers or text"),
     ],
@@ -373,32 +374,17 @@ def test_a_log_that_was_appended_twice_is_refused_at_any_size(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("name", ["session", "query", "document"])
-def test_ids_of_rows_are_not_missing(tmp_path, name):
+@pytest.mark.parametrize("ids", [[1, None], ["a", ""]])
+def test_ids_are_neither_missing_nor_empty(tmp_path, name, ids):
     columns = {"session": [1, 1], "query": [1, 1], "document": [2, 3], "position": [1, 2]}
-    columns |= {"clicks": [0, 0], name: [1, None]}
+    columns |= {"clicks": [0, 0], name: ids}
     error = refused(write_table(tmp_path, **columns), "rows")
     assert "row 2: a value is missing" in str(error)
-    assert error.field == name
-
-
-@pytest.mark.parametrize("name", ["session", "query", "document"])
-def test_empty_text_is_no_id(tmp_path, name):
-    columns = {"session": ["s", "s"], "query": ["q", "q"], "document": ["a", "b"]}
-    columns |= {"position": [1, 2], "clicks": [0, 1], name: ["", "b"]}
-    error = refused(write_table(tmp_path, **columns), "rows")
-    assert "row 1: a value is missing" in str(error)
     assert error.field == name
     if name != "session":
         cells = columns | {"impressions": [1, 1]}
         del cells["session"]
-        assert "row 1: a value is missing" in str(refused(write_table(tmp_path, **cells), "cells"))
-
-
-def test_empty_text_is_no_document_of_a_page(tmp_path):
-    pages = {"query": ["q"] * 2, "documents": [["a"], ["b", ""]], "clicks": [[0], [0, 1]]}
-    error = refused(write_table(tmp_path, **pages), "pages")
-    assert "row 2: a value is missing" in str(error)
-    assert error.field == "documents"
+        assert "row 2: a value is missing" in str(refused(write_table(tmp_path, **cells), "cells"))
 
 
 def test_a_page_without_end(tmp_path, monkeypatch):
