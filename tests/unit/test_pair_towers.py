@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 from twotowers.errors import InputError
-from twotowers.experiment.kinds import find
+from twotowers.experiment.kinds import kinds
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.hashed import HashedTower, scrambled
 from twotowers.towers.lane import Lane
@@ -81,17 +81,6 @@ def test_a_ratio_below_one_is_refused(kind):
         kind(10, ratio=0.5, rngs=nnx.Rngs(0))
 
 
-@pytest.mark.parametrize(
-    ("name", "pairs"),
-    [
-        ("embedding", True),
-        ("baseline", True),
-        ("hashed", True),
-        ("quotient_remainder", True),
-        ("linear", False),
-        ("deep", False),
-        ("deep_cross", False),
-    ],
-)
-def test_what_a_tower_reads(name, pairs):
-    assert find("towers", name).by_pair == pairs
+def test_which_towers_read_pairs():
+    of_pairs = {name for name, kind in kinds("towers").items() if kind.by_pair}
+    assert of_pairs == {"embedding", "baseline", "hashed", "quotient_remainder"}
