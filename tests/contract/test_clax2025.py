@@ -43,8 +43,8 @@ def theirs(claim: str) -> tuple[str, str, str]:
     return on_authors(JUDGED[claim], about(results("clax2025"), JUDGED[claim].item))
 
 
-HOLDS = ("2", "5", "12", "13", "15", "16", "18", "19", "25a")
-HOLD_TOGETHER = ("17", "20", "23", "24", "25c", "26", "44")
+HOLDS = ("2", "5", "13", "15", "18", "19", "25a")
+HOLD_TOGETHER = ("12", "16", "17", "20", "23", "24", "25c", "26", "44")
 
 
 def test_the_authors_runs_bear_out_what_they_say_but_for_the_mixture():
