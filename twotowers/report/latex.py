@@ -10,30 +10,29 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+PACKAGES = {r"\textcolor": "xcolor", r"\blacktriangle": "amssymb"}
+"""The package of a command that tables use."""
 
-def booktabs(
-    headings: Sequence[str],
-    body: Iterable[str | Sequence[str]],
-    *,
-    columns: str,
-    packages: Sequence[str] = ("booktabs", "xcolor"),
-) -> str:
-    """A whole tabular.
+
+def booktabs(headings: Sequence[str], body: Iterable[str | Sequence[str]], *, columns: str) -> str:
+    """A whole tabular, below a comment that tells which packages it needs.
 
     Args:
         body: Rows of cells; texts, such as rules, are lines as they are.
-        packages: What a document that includes it must load, one or two.
+        columns: Their alignments.
     """
-    lines = (
+    lines = [
         row if isinstance(row, str) else " & ".join(row) + r" \\"
         for row in (headings, r"\midrule", *body)
-    )
+    ]
+    text = "\n".join(lines)
+    needs = ["booktabs", *(name for command, name in PACKAGES.items() if command in text)]
     return "\n".join(
         [
-            f"% Needs the package{'s' * (len(packages) > 1)} {' and '.join(packages)}.",
+            f"% Needs the package{'s' * (len(needs) > 1)} {' and '.join(needs)}.",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            *lines,
+            text,
             r"\bottomrule",
             r"\end{tabular}",
             "",

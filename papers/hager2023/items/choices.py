@@ -26,4 +26,4 @@ def tex(table: pd.DataFrame) -> str:
             cells.append(f"{rate['kind'].capitalize()} {rate['value']:g} ({level['value']:.3f})")
         body.append(cells)
     heads = ["Data set", "Model", "chosen", "mean over epochs", "lowest loss"]
-    return booktabs(heads, body, columns="llrrr", packages=["booktabs"])
+    return booktabs(heads, body, columns="llrrr")

@@ -45,4 +45,4 @@ def tex(table: pd.DataFrame) -> str:
             ]
             body.append([title, label, *cells])
             title = ""
-    return booktabs(heads, body, columns=f"ll{'r' * len(COLUMNS)}", packages=["booktabs"])
+    return booktabs(heads, body, columns=f"ll{'r' * len(COLUMNS)}")

@@ -25,4 +25,4 @@ def tex(table: pd.DataFrame) -> str:
     """A booktabs table."""
     rows = ([NAMES[row.metric], f"{row.value:.1e}"] for row in table.itertuples())
     heads = ["Identity", "largest difference"]
-    return booktabs(heads, rows, columns="lr", packages=["booktabs"])
+    return booktabs(heads, rows, columns="lr")

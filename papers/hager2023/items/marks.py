@@ -33,4 +33,4 @@ def tex(table: pd.DataFrame) -> str:
         signs = [SIGNS[int(mark)] for mark in (values[PRINTED], tested)]
         names = DATASETS[dataset], TITLES[method], MEASURES[measure]
         body.append([*names, f"{values[P]:.1e}", *signs])
-    return booktabs(HEADS, body, columns="lllrll", packages=["booktabs"])
+    return booktabs(HEADS, body, columns="lllrll")

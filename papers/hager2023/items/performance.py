@@ -93,7 +93,7 @@ def tex(table: pd.DataFrame) -> str:
                     cells = (_cell(one.loc[metric]) for metric in MEASURES)
                     body.append([title, name, label, *cells])
                     title = name = ""
-    return booktabs(heads, body, columns="lllrrr", packages=["booktabs", "amssymb"])
+    return booktabs(heads, body, columns="lllrrr")
 
 
 def _cell(row: pd.Series) -> str:

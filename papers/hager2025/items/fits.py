@@ -51,4 +51,4 @@ def tex(table: pd.DataFrame, *, rows: Sequence[Mapping]) -> str:
             numbers += [f"${errors[rank]:.3f}$" for rank in RANKS]
             numbers.append(f"{epochs.item():.0f}" if len(epochs) else "--")
             body.append([fit["title"], *numbers])
-    return booktabs(heads, body, columns="lrrrrrr", packages=["booktabs"])
+    return booktabs(heads, body, columns="lrrrrrr")

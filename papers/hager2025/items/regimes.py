@@ -34,4 +34,4 @@ def tex(table: pd.DataFrame) -> str:
         numbers[0] = f"{cells[regime, 'components']:g}"
         body.append([regime, *numbers])
     heads = ["regime", *METRICS.values()]
-    return booktabs(heads, body, columns="l" + "r" * len(METRICS), packages=["booktabs"])
+    return booktabs(heads, body, columns="l" + "r" * len(METRICS))

@@ -57,4 +57,4 @@ def tex(table: pd.DataFrame, *, sessions: Mapping[str, int]) -> str:
         body.append([f"{number:,}", *shown])
     heads = ["sessions", "largest change", "positions changed by more than .1"]
     heads += ["largest error, random start", "zero start"]
-    return booktabs(heads, body, columns="rrrrr", packages=["booktabs"])
+    return booktabs(heads, body, columns="rrrrr")

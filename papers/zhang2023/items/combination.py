@@ -28,4 +28,4 @@ def tex(table: pd.DataFrame) -> str:
         [NAMES[setting], *("--" if pd.isna(value) else f"{value:.4f}" for value in row)]
         for setting, row in zip(wide.index, wide.to_numpy(), strict=True)
     ]
-    return booktabs(["method", *SOURCES.values()], body, columns="lrrr", packages=["booktabs"])
+    return booktabs(["method", *SOURCES.values()], body, columns="lrrr")

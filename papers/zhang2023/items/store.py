@@ -47,7 +47,7 @@ def tex(table: pd.DataFrame, *, measures: Mapping[str, str], percent: bool = Fal
             cells = (_number(wide.loc[method].get(column), percent) for column in columns)
             body.append([name, *cells])
     form = "l" + "rr" * len(measures)
-    return booktabs(["\n".join(top)], body, columns=form, packages=["booktabs"])
+    return booktabs(["\n".join(top)], body, columns=form)
 
 
 def _number(value: float | None, percent: bool) -> str:

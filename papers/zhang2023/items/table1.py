@@ -64,7 +64,7 @@ def tex(table: pd.DataFrame) -> str:
                 one = select(rows, mixing_weight=weight, source=source, chosen_by=by)
                 body.append([name, policy, label, *_numbers(one)])
                 name = policy = ""
-    return booktabs(heads, body, columns=f"lll{'r' * len(METHODS)}", packages=["booktabs"])
+    return booktabs(heads, body, columns=f"lll{'r' * len(METHODS)}")
 
 
 def _numbers(rows: pd.DataFrame) -> list[str]:

@@ -29,4 +29,4 @@ def tex(table: pd.DataFrame) -> str:
             numbers = (f"{wide.loc[(weight, *place), label]:.4f}" for label in LABELS)
             body.append([policy, said, *numbers])
             policy = ""
-    return booktabs(["policy", "", *LABELS.values()], body, columns="llrrr", packages=["booktabs"])
+    return booktabs(["policy", "", *LABELS.values()], body, columns="llrrr")

@@ -38,7 +38,7 @@ def tex(table: pd.DataFrame) -> str:
         for support in SUPPORTS
     ]
     heads = ["support", *COLUMNS.values()]
-    return booktabs(heads, body, columns="l" + "r" * len(COLUMNS), packages=["booktabs"])
+    return booktabs(heads, body, columns="l" + "r" * len(COLUMNS))
 
 
 def _number(value: float | None) -> str:
