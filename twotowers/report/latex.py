@@ -20,6 +20,13 @@ def booktabs(headings: Sequence[str], body: Iterable[str | Sequence[str]], *, co
     Args:
         body: Rows of cells; texts, such as rules, are lines as they are.
         columns: Their alignments.
+
+    Example:
+        >>> for cells in ["$1$"], [grey("$1$")], [r"$\\blacktriangle$"]:
+        ...     print(booktabs(["n"], [cells], columns="r").splitlines()[0])
+        % Needs the package booktabs.
+        % Needs the packages booktabs and xcolor.
+        % Needs the packages booktabs and amssymb.
     """
     lines = [
         row if isinstance(row, str) else " & ".join(row) + r" \\"
