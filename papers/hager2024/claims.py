@@ -30,9 +30,7 @@ def marks(results: pd.DataFrame, methods, metrics, sets=SETS) -> pd.Series:
         NotTestable: a method is not there.
         TooFewRuns: there are fewer runs than the thesis has.
     """
-    runs = select(results, metric=[f"query_{metric}" for metric in metrics])["seed"].nunique()
-    if 0 < runs < RUNS:
-        raise TooFewRuns(f"the thesis tests over {RUNS} runs, and here are {runs}")
+    _enough_runs(results, metrics)
     tested = [changes(results, of, metrics=metrics) for of in sets]
     found = pd.concat(tested, ignore_index=True)
     keys = [(f"{of}-{method}", metric) for of in sets for method in methods for metric in metrics]
@@ -40,6 +38,12 @@ def marks(results: pd.DataFrame, methods, metrics, sets=SETS) -> pd.Series:
     if missing := [key for key in keys if key not in table.index]:
         raise NotTestable(f"no tests of {missing[0][0]}")
     return table.loc[keys].astype(float)
+
+
+def _enough_runs(results: pd.DataFrame, metrics) -> None:
+    runs = select(results, metric=[f"query_{metric}" for metric in metrics])["seed"].nunique()
+    if 0 < runs < RUNS:
+        raise TooFewRuns(f"the thesis tests over {RUNS} runs, and here are {runs}")
 
 
 @CLAIMS.add(
@@ -436,6 +440,7 @@ def dropout_costs_less(results):
     chance=False,
 )
 def fewer_by_query(results):
+    _enough_runs(results, RANKING)
     found = counted(results).groupby("unit")["value"].sum()
     if not found.any():
         raise NotTestable("no tests of any method")

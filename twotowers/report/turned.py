@@ -11,7 +11,6 @@ from itertools import groupby
 from operator import itemgetter
 
 from twotowers.report.paper_page import tally
-from twotowers.results.claims import RUNS
 
 APART = itemgetter("paper", "origin", "stands_on")
 
@@ -25,7 +24,7 @@ def turned(summaries: Sequence[Mapping]) -> dict:
     Returns:
         counts: A row per paper, origin and kind of data, and `total`, that of all claims: `claims`,
             `before` and `after` by verdict, and how many `turned`.
-        claims: Those that turned, and those whose own test lacks runs.
+        claims: Those that turned.
         gates: Paper, setting and number of each gate that fails, as texts.
     """
     rows = [row for summary in summaries for row in summary["claims"]]
@@ -46,8 +45,8 @@ def turned(summaries: Sequence[Mapping]) -> dict:
 
 
 def has_turned(row: Mapping) -> bool:
-    """Whether chance or gates changed a verdict, or the test behind it lacks runs."""
-    return row["verdict"] != row["on_all"] or row["cause"] == RUNS
+    """Whether chance or gates changed a verdict."""
+    return row["verdict"] != row["on_all"]
 
 
 def _counts(rows: Sequence[Mapping]) -> dict:

@@ -41,4 +41,11 @@ def draw(table: pd.DataFrame) -> Figure:
     rows = rows.assign(panel=rows["source"], source="reproduced")
     chart = Curves(rows, by={"estimator": ESTIMATORS}, col={"panel": both})
     plot = chart.plot("position").label(y="Examination, relative to position 1")
-    return chart.figure(ranks(plot.scale(y="log"), SHOWN).share(y=True))
+    figure = chart.figure(ranks(plot, SHOWN).share(y=True))
+    # A logarithmic scale of seaborn would draw the ends of bands at powers of ten of themselves.
+    ends = rows[["value", "low"]]
+    least = ends[ends > 0].min().min()
+    for axes in figure.axes:
+        axes.set_yscale("log")
+        axes.set_ylim(0.8 * least, 1.25)
+    return figure
