@@ -27,6 +27,7 @@ def draw(table: pd.DataFrame) -> Figure:
     method, model = (table["setting"].str.split("-").str[place] for place in (0, 1))
     named = table.assign(method=method, line=model.str.upper() + ", " + table["part"])
     rows = select(named, metric="coverage").assign(panel="coverage")
+    rows = rows.assign(**rows[["low", "high"]].clip(0, 1))
     order = {name.upper(): place for place, name in enumerate(MODELS)}
     lines = sorted(set(rows["line"]), key=lambda line: (order[line.split(",")[0]], line))
     lines = [line.replace("_", " ") for line in lines]
