@@ -16,7 +16,7 @@ from twotowers.results.standing import REAL, SIMULATION, STAND_IN, UNVERIFIED
 from twotowers.workflow.evidence import evidence_digest
 from twotowers.workflow.records import processor
 
-HERE = {"verdict": UNDECIDED, "stands_on": STAND_IN}
+HERE = {"verdict": CONTRADICTED, "stands_on": STAND_IN}
 
 
 THREE = {"scale": "laptop", "seeds": "1–3"}
@@ -32,15 +32,16 @@ def test_the_strongest_evidence():
     rising = [
         kept(NOT_TESTABLE, SIMULATION),
         kept(changed=True),
-        kept(scale="smoke"),
+        kept(stands_on=REAL, scale="smoke"),
+        kept(UNDECIDED, REAL),
         kept(CONTRADICTED, scale="laptop"),
         kept(scale="laptop", seeds="1–3, 7"),
         kept(scale="laptop", seeds="1–10"),
         kept(seeds="7"),
         kept(),
-        kept(stands_on=UNVERIFIED, scale="smoke"),
-        kept(stands_on=REAL, scale="smoke"),
-        kept(stands_on=SIMULATION, scale="smoke"),
+        kept(stands_on=UNVERIFIED, scale="laptop"),
+        kept(stands_on=REAL, scale="laptop"),
+        kept(stands_on=SIMULATION, scale="laptop"),
     ]
     for weaker, stronger in pairwise(rising):
         here = {name: weaker[name] for name in ("verdict", "stands_on")}

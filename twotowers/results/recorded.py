@@ -14,7 +14,7 @@ import pandas as pd
 
 from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
-from twotowers.results.claims import NOT_TESTABLE
+from twotowers.results.claims import NOT_TESTABLE, UNDECIDED
 from twotowers.results.standing import KINDS
 
 SCALES = ("smoke", "laptop", "paper")
@@ -81,7 +81,9 @@ def strongest(here: Row, recorded: Sequence[Row], *, scale: str, seeds: str) -> 
     """The recorded verdict that is stronger evidence than this run's; None if there is none.
 
     Evidence is the stronger, first, if the claim could be tested, then if code and settings are
-    those of today, by the data that it stands on, by the scale, and by the number of seeds.
+    those of today, then beyond scale smoke, then if it decides the claim, either way: an undecided
+    one says that its run cannot tell. Then by the data that it stands on, by the scale, and by the
+    number of seeds.
 
     Args:
         here: The row of this run.
@@ -107,9 +109,9 @@ def strongest(here: Row, recorded: Sequence[Row], *, scale: str, seeds: str) -> 
 def strength(row: Row) -> tuple:
     """What evidence is sorted by: see `strongest`."""
     data = -list(KINDS).index(str(row["stands_on"]))
-    tested = row["verdict"] != NOT_TESTABLE
+    tested, decided = row["verdict"] != NOT_TESTABLE, row["verdict"] != UNDECIDED
     scale = SCALES.index(str(row["scale"]))
-    return tested, not row["changed"], data, scale, _number(str(row["seeds"]))
+    return tested, not row["changed"], scale > 0, decided, data, scale, _number(str(row["seeds"]))
 
 
 def _number(seeds: str) -> int:
