@@ -206,7 +206,7 @@ PROGRAMS = {
 
 
 def time_program(*, name: str, path: str) -> dict:
-    """Seconds of a program, and on cores."""
+    """Run a program; return the seconds that passed, and those that cores worked."""
     start = time.perf_counter()
     PROGRAMS[name](path)
     return {"seconds": time.perf_counter() - start, "cpu": time.process_time()}

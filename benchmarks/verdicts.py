@@ -143,7 +143,7 @@ def by_interval(case: Case, values: np.ndarray, rng) -> tuple[np.ndarray, np.nda
 
 
 def by_interval_alone(case: Case, values: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray]:
-    """The same, but a number that no seed moves is sure."""
+    """The rule until November 2026: a number that no seed moves is taken for sure."""
     return _by_interval(case, values, counts=False)
 
 

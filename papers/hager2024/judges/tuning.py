@@ -43,7 +43,7 @@ def lowest_rate_without_dropout(results):
 
 
 def _lead(found: pd.DataFrame, column: str, at: float) -> pd.Series:
-    """Of each method, the least number elsewhere in a column less the least one at a value."""
+    """How much higher each method's lowest number is where the column has another value."""
     here = found.columns.get_level_values(column) == at
     return found.loc[:, ~here].min(axis=1) - found.loc[:, here].min(axis=1)
 
