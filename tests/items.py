@@ -12,13 +12,15 @@ from twotowers.files.yamls import read_yaml
 
 
 @cache
-def experiment(paper: str, scale: str | None = None) -> Paper:
-    """A paper's experiment, as config.yaml has it, at its scale or another."""
-    config = read_yaml(ROOT / "config.yaml")
-    return load_paper(paper, read_config(config | ({"scale": scale} if scale else {})))
+def experiment(paper: str, scale: str | None = None, only: str | None = None) -> Paper:
+    """A paper's experiment, as config.yaml has it, at its scale or another, for all or one item."""
+    changed = {"scale": scale} if scale else {}
+    changed |= {"only": [f"{paper}/{only}"]} if only else {}
+    return load_paper(paper, read_config(read_yaml(ROOT / "config.yaml") | changed))
 
 
 def drawing(paper: str, item: str, scale: str | None = None) -> Drawing:
     """What draws an item."""
-    found = experiment(paper, scale).items[item]
+    made = experiment(paper, scale).items
+    found = made[item] if item in made else experiment(paper, scale, only=item).items[item]
     return Drawing(found.drawing(paper), found.parameters)

@@ -607,7 +607,8 @@ def test_regimes_are_tabled_whole(small):
 
 
 def test_the_factors_of_figure_5_are_all_combinations():
-    paper = experiment("hager2025", "paper")
+    assert "factors" not in experiment("hager2025", "paper").items
+    paper = experiment("hager2025", "paper", only="factors")
     needs = paper.items["factors"].needs
     crossed = {name: name.split("-") for name in needs if name != "expert-pages-published"}
     assert len(needs) == len(set(needs)) == 3 * 2 * 2 * 2 + 1

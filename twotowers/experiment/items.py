@@ -39,8 +39,9 @@ class Item(Settled):
     """What is shown."""
     expected: str
     """What the reader should see."""
-    scales: Annotated[Distinct[Scale], Field(min_length=1)] | None = None
-    """Scales at which it is made, and what it alone needs; all if absent."""
+    scales: Distinct[Scale] | None = None
+    """Scales at which it is made, and what it alone needs; all if absent. If empty, it is made where
+    `only` names it."""
     highlight: dict[str, list] | None = None
     """Rows of its csv that the page compares with the published ones, as column and values."""
 

@@ -258,7 +258,8 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
         for old, new in replace.items()
         if own.datasets is None or old in own.datasets or new != old
     ]
-    settings, studies, items = _of_scale(file, scale, fitted, needed)
+    asked = {name.removeprefix(f"{key}/") for name in config.only if name.startswith(f"{key}/")}
+    settings, studies, items = _of_scale(file, scale, fitted, needed, asked)
     made: dict[str, Any] = {"settings": settings, "studies": studies, "items": items}
     made |= {"key": key, "seeds": own.seeds, "least": config.seeds or 1, "root": root}
     return Paper.model_construct(**dict(file) | made)
@@ -362,12 +363,12 @@ def _check_sources(logs: Mapping[str, Log], config: Config, path: Path) -> None:
 
 
 def _of_scale(
-    file: PaperFile, scale: str, datasets: list[str], needed: set[str]
+    file: PaperFile, scale: str, datasets: list[str], needed: set[str], asked: set[str]
 ) -> tuple[dict, dict, dict]:
     """Settings, studies and items that a scale makes.
 
     It makes no setting on the log of a data set outside `datasets`. It makes no item of other
-    scales, and none that has nothing left to draw. What is `needed` by items, but by none that is
+    scales that is not `asked` for, and none that has nothing left to draw. What is `needed` by items, but by none that is
     made, goes with them.
     """
     absent = {
@@ -378,7 +379,8 @@ def _of_scale(
     items = {
         name: item.without(absent)
         for name, item in file.items.items()
-        if (item.scales is None or scale in item.scales) and not absent >= set(item.needs)
+        if (item.scales is None or scale in item.scales or name in asked)
+        and not absent >= set(item.needs)
     }
     gone = needed - {need for item in items.values() for need in item.needs} | absent
     settings = {name: each for name, each in file.settings.items() if name not in gone}
