@@ -368,8 +368,8 @@ def _of_scale(
     """Settings, studies and items that a scale makes.
 
     It makes no setting on the log of a data set outside `datasets`. It makes no item of other
-    scales that is not `asked` for, and none that has nothing left to draw. What is `needed` by items, but by none that is
-    made, goes with them.
+    scales that is not `asked` for, and none that has nothing left to draw. What is `needed` by
+    items, but by none that is made, goes with them.
     """
     absent = {
         name
