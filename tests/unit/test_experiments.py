@@ -176,8 +176,9 @@ def test_an_item_of_some_scales_takes_along_what_only_it_needs(load):
     assert (set(laptop.items), set(paper.items)) == ({"fig1"}, {"fig1", "fig2"})
     assert (set(laptop.settings), set(paper.settings)) == ({"fit"}, {"fit", "slow"})
     assert laptop.studies.keys() == paper.studies.keys() == EXPERIMENT["studies"].keys()
-    asked = load(changed, scale="laptop", only=["p/fig2", "other/fig1"])
-    assert (set(asked.items), set(asked.settings)) == ({"fig1", "fig2"}, {"fit", "slow"})
+    for key in ("only", "also"):
+        asked = load(changed, scale="laptop", **{key: ["p/fig2", "other/fig1"]})
+        assert (set(asked.items), set(asked.settings)) == ({"fig1", "fig2"}, {"fit", "slow"})
     assert set(load(put(changed, ["items", "fig2", "scales"], []), scale="paper").items) == {"fig1"}
 
 

@@ -121,6 +121,9 @@ class DataSet(Settled):
         return resolve(self.source)
 
 
+ItemName = Annotated[str, Field(pattern="^[^/]+/[^/]+$")]
+
+
 class Config(Settled):
     """Settings of a run."""
 
@@ -129,8 +132,10 @@ class Config(Settled):
     numbers of sessions, seeds and epochs."""
     papers: Annotated[Listed[str], Field(min_length=1)]
     """Keys of the papers to regenerate, each a folder of papers/, in the order they run in."""
-    only: Listed[Annotated[str, Field(pattern="^[^/]+/[^/]+$")]]
+    only: Listed[ItemName]
     """Items to make, each as paper/item. If empty, all items, the claims and the page."""
+    also: Listed[ItemName] = ()
+    """Items to make beside those of the scale, such as a search that takes long."""
     seeds: Positive | None = None
     """Seeds that every setting and study of more than one seed has at least, counted on from its
     last. What a scale gives fewer seeds than the rest, to save time, has them too. If absent, those

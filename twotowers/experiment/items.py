@@ -40,8 +40,8 @@ class Item(Settled):
     expected: str
     """What the reader should see."""
     scales: Distinct[Scale] | None = None
-    """Scales at which it is made, and what it alone needs; all if absent. If empty, it is made
-    where `only` names it."""
+    """Scales at which it is made, and what it alone needs; all if absent. A run makes
+    it at any scale if its `only` or `also` names it."""
     highlight: dict[str, list] | None = None
     """Rows of its csv that the page compares with the published ones, as column and values."""
 

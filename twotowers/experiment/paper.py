@@ -258,7 +258,8 @@ def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
         for old, new in replace.items()
         if own.datasets is None or old in own.datasets or new != old
     ]
-    asked = {name.removeprefix(f"{key}/") for name in config.only if name.startswith(f"{key}/")}
+    named = [name.split("/") for name in config.only + config.also]
+    asked = {item for paper, item in named if paper == key}
     settings, studies, items = _of_scale(file, scale, fitted, needed, asked)
     made: dict[str, Any] = {"settings": settings, "studies": studies, "items": items}
     made |= {"key": key, "seeds": own.seeds, "least": config.seeds or 1, "root": root}

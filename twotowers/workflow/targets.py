@@ -73,8 +73,9 @@ class Targets(Places):
             InputError: a chosen item is unknown.
         """
         known = {f"{key}/{item}" for key, paper in self.papers.items() for item in paper.items}
-        for name in self.config.only:
-            check_choice(name, known, field="only")
+        for field in ("only", "also"):
+            for name in getattr(self.config, field):
+                check_choice(name, known, field=field)
         if self.config.only:
             return [path for name in self.config.only for path in self.item_files(*name.split("/"))]
         ends = map(self.file, ("overview", "verdicts", "crate"))
