@@ -30,7 +30,7 @@ from twotowers.logs.sessions import write_sessions
 from twotowers.methods.page_fits import imagined
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import PAGES, ClickModel
-from twotowers.standins.logs import generate_pages
+from twotowers.standins.wscd import generate_pages
 
 SIZES = {
     "full": {"sessions": [10_000_000, 1_000_000, 100_000], "held_out": 500_000},
@@ -113,7 +113,7 @@ def generate(*, folder: str, train: int, test: int) -> dict:
     """Write two files of a stand-in's pages: the first pages to train on, the next ones to test."""
     pages = (
         batch.slice(start, 1000)
-        for batch in generate_pages("wscd", sessions=train + test, seed=0)
+        for batch in generate_pages(sessions=train + test, seed=0)
         for start in range(0, len(batch), 1000)
     )
     for name, size in (("train", train), ("test", test)):

@@ -22,8 +22,8 @@ from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
 from twotowers.models.relevance import relevance
 from twotowers.randomness import stream
-from twotowers.standins.logs import generate_pages
 from twotowers.standins.rankings import generate
+from twotowers.standins.wscd import generate_pages
 
 SEED = 2021
 DOCUMENTS = 25
@@ -117,7 +117,7 @@ def wscd(pages: int, seed: int = SEED) -> tuple[ObservedPages, dict[str, Split]]
     """Pages of the stand-in for WSCD-2012: half of them train, as in Figures 5.2 and 5.3."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pages.parquet"
-        write_sessions(path, generate_pages("wscd", sessions=pages, seed=seed))
+        write_sessions(path, generate_pages(sessions=pages, seed=seed))
         shares = dict(zip(SPLITS, (0.5, 0.25, 0.25), strict=True))
         log = observed_pages(path, shares, positions=PAGE, seed=seed)
     splits = {

@@ -85,7 +85,8 @@ def folder(tmp_path_factory) -> Path:
 def raw(folder) -> dict[str, Path]:
     paths = {split: folder / "raw" / f"{split}.parquet" for split in SPLITS}
     for split, path in paths.items():
-        generate_standin.main([], [path], name="mslr30k", split=split, size=QUERIES[split], seed=0)
+        settings = {"standin": "rankings", "name": "mslr30k", "size": QUERIES[split], "seed": 0}
+        generate_standin.main([], [path], split=split, **settings)
     return paths
 
 
@@ -385,7 +386,7 @@ def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, 
 @pytest.mark.parametrize(("name", "pages"), [("yandex", 300), ("tiangong", round(2.42 * 300))])
 def test_a_stand_in_of_a_click_log_is_one_part(tmp_path, name, pages):
     path = tmp_path / "log.parquet"
-    generate_standin.main([], [path], name=name, split=LOG, size=300, seed=0)
+    generate_standin.main([], [path], standin="logs", name=name, split=LOG, size=300, seed=0)
     log = pq.read_table(path)
     assert log.equals(generate_log(name, sessions=300, seed=0))
     assert seen(log) == {"sessions": 300, "pages": pages}
@@ -394,9 +395,8 @@ def test_a_stand_in_of_a_click_log_is_one_part(tmp_path, name, pages):
 def test_a_stand_in_with_text_has_a_law(tmp_path):
     def made(law, split="annotations"):
         path, texts = tmp_path / "part.parquet", {"sessions": 300, "law": law}
-        generate_standin.main(
-            [], [path], name="any", split=split, size=20, seed=0, texts=texts
-        )  # fmt: skip
+        settings = {"standin": "baidu_files", "name": "any", "size": 20, "seed": 0}
+        generate_standin.main([], [path], split=split, texts=texts, **settings)
         return pq.read_table(path)
 
     assert made({}).equals(made({}))

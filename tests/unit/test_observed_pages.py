@@ -13,9 +13,9 @@ from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.observed_pages import Portion, divide_parts, observed_pages, parts_of
 from twotowers.logs.sessions import write_sessions
+from twotowers.standins import logs, wscd
 from twotowers.standins.baidu import Law, World
 from twotowers.standins.baidu_files import write_part
-from twotowers.standins.logs import generate_log, generate_pages
 
 SHARES = {"train": 0.5, "validation": 0.25, "test": 0.25}
 
@@ -23,7 +23,7 @@ SHARES = {"train": 0.5, "validation": 0.25, "test": 0.25}
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
     path = tmp_path_factory.mktemp("log") / "pages.parquet"
-    write_sessions(path, generate_pages("wscd", sessions=2000, seed=1))
+    write_sessions(path, wscd.generate_pages(sessions=2000, seed=1))
     return path
 
 
@@ -90,19 +90,19 @@ def test_bad_logs_are_refused(tmp_path):
 
 
 def test_stand_ins_have_pages():
-    batches = list(generate_pages("wscd", sessions=500, seed=3))
+    batches = list(wscd.generate_pages(sessions=500, seed=3))
     assert sum(map(len, batches)) == 500
     assert {len(documents) for documents in batches[0]["documents"].to_pylist()} == {10}
     distinct = [len(set(documents)) for documents in batches[0]["documents"].to_pylist()]
     assert set(distinct) == {10}
-    cells = generate_log("wscd", sessions=500, seed=3)
+    cells = wscd.generate_log(sessions=500, seed=3)
     assert cells["impressions"].to_numpy().sum() == 5000
     clicks = sum(np.asarray(b["clicks"].flatten()).sum() for b in batches)
     assert cells["clicks"].to_numpy().sum() == clicks
-    yandex = list(generate_pages("yandex", sessions=500, seed=3))
+    yandex = list(logs.generate_pages(sessions=500, seed=3))
     assert sum(map(len, yandex)) == 500
-    with pytest.raises(InputError, match="no stand-in"):
-        generate_pages("tiangong", sessions=5, seed=0)
+    with pytest.raises(InputError, match="no stand-in with pages"):
+        logs.write("p", "pages", name="tiangong", size=5, seed=0)
 
 
 METHODS = {

@@ -29,7 +29,7 @@ TOLERANCE = 1e-10
 def sessions(tmp_path_factory):
     """A sessions file: pages of the stand-in for Yandex's log."""
     path = tmp_path_factory.mktemp("log") / "sessions.parquet"
-    write_sessions(path, generate_pages("yandex", sessions=300, seed=1))
+    write_sessions(path, generate_pages(sessions=300, seed=1))
     return path
 
 

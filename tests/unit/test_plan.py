@@ -21,8 +21,8 @@ from twotowers.errors import InputError
 from twotowers.experiment.any_log import LOGS
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import Paper, load_paper
+from twotowers.workflow import dataset_jobs, planning
 from twotowers.workflow import plan as plans
-from twotowers.workflow import planning
 from twotowers.workflow.descriptions import (
     crate_data,
     items_needs,
@@ -115,6 +115,14 @@ CONFIG = {
     },
     "replace": {},
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def web():
+    """A stand-in of another name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(dataset_jobs.STANDINS, "web", "rankings")
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from scripts.filling import filled
-from scripts.generate_standin import main as generate
 from scripts.standins import uva as calibrate
 from scripts.standins.targets import missed, written
 from twotowers import ANNOTATIONS, DOCUMENTS, PAGES, ROOT
@@ -23,6 +22,7 @@ from twotowers.standins.uva import (
     features_of,
     generate_annotations,
     rotation,
+    write,
 )
 
 PAGE = (ROOT / "docs/standins_uva.md").read_text()
@@ -33,7 +33,7 @@ PARTS = {PAGES: 700, DOCUMENTS: 700, ANNOTATIONS: 20}
 def parts(tmp_path_factory):
     folder = tmp_path_factory.mktemp("raw")
     for part, size in PARTS.items():
-        generate([], [folder / f"{part}.parquet"], name=NAME, split=part, size=size, seed=0)
+        write(folder / f"{part}.parquet", part, name=NAME, size=size, seed=0)
     return folder
 
 
@@ -58,14 +58,14 @@ def test_layout(parts):
 
 def test_the_same_seed_gives_the_same_files(parts, tmp_path):
     for part, size in PARTS.items():
-        generate([], [tmp_path / part], name=NAME, split=part, size=size, seed=0)
+        write(tmp_path / part, part, name=NAME, size=size, seed=0)
         assert (tmp_path / part).read_bytes() == (parts / f"{part}.parquet").read_bytes()
-    generate([], [tmp_path / "other"], name=NAME, split=PAGES, size=700, seed=1)
+    write(tmp_path / "other", PAGES, name=NAME, size=700, seed=1)
     assert (tmp_path / "other").read_bytes() != (tmp_path / PAGES).read_bytes()
 
 
 def test_the_whole_log_has_hashed_ids_and_no_queries(parts, tmp_path):
-    generate([], [tmp_path / "pages"], name=WHOLE, split=PAGES, size=700, seed=0)
+    write(tmp_path / "pages", PAGES, name=WHOLE, size=700, seed=0)
     whole, own = (
         [row for batch in read_sessions(path) for row in batch.to_pylist()]
         for path in (tmp_path / "pages", parts / "pages.parquet")

@@ -31,7 +31,7 @@ from twotowers.files.yamls import read_yaml
 from twotowers.randomness import stream
 from twotowers.standins.baidu_texts import other_topic
 from twotowers.standins.hashed import hashed, key_of, normals, uniforms
-from twotowers.standins.wscd import Users, clicks_of
+from twotowers.standins.users import Users, clicks_of
 
 NAME = "baidu_mlm"
 CANDIDATES = 55

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -18,7 +18,7 @@ from twotowers.files.rankings import write_rankings
 from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu
 from twotowers.logs.sessions import write_sessions
-from twotowers.standins.baidu import CANDIDATES, LARGEST_POOL, PARTS, Pages, World
+from twotowers.standins.baidu import CANDIDATES, LARGEST_POOL, PARTS, Pages, World, world_of
 from twotowers.standins.baidu_texts import VOCABULARY, document_tokens, query_tokens
 from twotowers.standins.hashed import hashed
 from twotowers.text.lexical import LEXICAL, PAD, Corpus, lexical_features
@@ -90,6 +90,19 @@ def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -
         else:
             reader = baidu.texts_of if part == "texts" else baidu.annotated_texts
             write_batches(path, reader(files))
+
+
+def write(
+    path: str | Path, part: str, *, name: str, size: int, seed: int, law: Mapping, sessions: int
+) -> None:
+    """Write a part of a log of so many sessions, or of `size` annotated queries.
+
+    Args:
+        path, part, size: see `write_part`.
+        name: is not used: there is one log with text, whose law may be changed.
+        seed, law, sessions: see `twotowers.standins.baidu.world_of`.
+    """
+    write_part(path, part, world_of(sessions, seed, law), queries=size)
 
 
 def log_rows(

@@ -16,19 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from twotowers import LOG
+from twotowers import LOG, PAGES
 from twotowers.errors import check_choice, check_range
+from twotowers.files.artefacts import atomic
 from twotowers.logs.counting import count_cells
-from twotowers.logs.sessions import page_batch
+from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
-from twotowers.standins.wscd import draw, wscd_pages
 
-# Sessions of the real data sets. A session of Yandex and of WSCD is a result page.
-SESSIONS = {"tiangong": 147_155, "yandex": 35_064, "wscd": 146_278_823}
+# Sessions of the real data sets. A session of Yandex is a result page.
+SESSIONS = {"tiangong": 147_155, "yandex": 35_064}
+NAMES = tuple(SESSIONS)
 MOST_SESSIONS = 200_000_000
 LENGTH = 10
 
@@ -91,7 +94,7 @@ def generate_log(name: str, *, sessions: int | None = None, seed: int) -> pa.Tab
 
     Args:
         name: 'tiangong' (sessions of 2.42 result pages on average, bias factors position,
-            v1 and v2), 'yandex' or 'wscd' (a session is a result page; bias factor position).
+            v1 and v2) or 'yandex' (a session is a result page; bias factor position).
         sessions: their number, 1 to 200,000,000; None for that of the real log. Fewer sessions
             give fewer bias factors, which are less well connected.
         seed: from 0.
@@ -104,27 +107,38 @@ def generate_log(name: str, *, sessions: int | None = None, seed: int) -> pa.Tab
     Raises:
         InputError: an unknown name, or a number out of range or not whole.
     """
-    rng, sessions = _checked(name, SESSIONS, sessions, seed)
-    return {"tiangong": _tiangong, "yandex": _yandex, "wscd": _wscd}[name](rng, sessions)
+    check_choice(name, NAMES, field="name", what="no stand-in")
+    rng, sessions = drawing(name, SESSIONS[name] if sessions is None else sessions, seed)
+    return (_tiangong if name == "tiangong" else _yandex)(rng, sessions)
 
 
-def generate_pages(
-    name: str, *, sessions: int | None = None, seed: int
-) -> Iterator[pa.RecordBatch]:
-    """Draw a stand-in page by page, for `twotowers.logs.sessions.write_sessions`.
+def generate_pages(*, sessions: int, seed: int) -> Iterator[pa.RecordBatch]:
+    """Draw 'yandex' page by page, for `twotowers.logs.sessions.write_sessions`.
+
+    Clicks are other draws than those of `generate_log`.
 
     Args:
-        name: 'wscd', or 'yandex', whose clicks are other draws than those of `generate_log`.
         sessions, seed: as of `generate_log`.
     """
-    rng, sessions = _checked(name, ("wscd", "yandex"), sessions, seed)
-    return (wscd_pages if name == "wscd" else _yandex_pages)(rng, sessions)
+    return _yandex_pages(*drawing("yandex", sessions, seed))
 
 
-def _checked(name, names, sessions: int | None, seed: int) -> tuple[np.random.Generator, int]:
-    check_choice(name, names, field="name", what="no stand-in")
-    if sessions is None:
-        sessions = SESSIONS[name]
+def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> None:
+    """Write the log as cells, or its pages: `size` sessions."""
+    if part == PAGES:
+        check_choice(name, ["yandex"], field="name", what="no stand-in with pages")
+        write_sessions(path, generate_pages(sessions=size, seed=seed))
+    else:
+        write_log(path, generate_log(name, sessions=size, seed=seed))
+
+
+def write_log(path: str | Path, log: pa.Table) -> None:
+    with atomic(path) as temporary:
+        pq.write_table(log, temporary)
+
+
+def drawing(name: str, sessions: int, seed: int) -> tuple[np.random.Generator, int]:
+    """The source of randomness of a stand-in, and its checked number of sessions."""
     check_range(sessions, field="sessions", low=1, high=MOST_SESSIONS, whole=True)
     check_range(seed, field="seed", low=0, high=2**63 - 1, whole=True)
     return stream(f"{name} stand-in", seed), sessions
@@ -203,20 +217,6 @@ def _yandex_pages(rng: np.random.Generator, sessions: int) -> Iterator[pa.Record
     documents = documents + query[:, None] * YANDEX_RANKINGS.documents
     clicks = rng.random(documents.shape) < probability[ranking]
     yield page_batch(query, documents, clicks, LOG)
-
-
-def _wscd(rng: np.random.Generator, sessions: int) -> pa.Table:
-    columns = zip(*draw(rng, sessions), strict=True)
-    query, documents, clicks = (np.concatenate(column) for column in columns)
-    position = np.broadcast_to(np.arange(1, LENGTH + 1), documents.shape)
-    return count_cells(
-        np.repeat(query, LENGTH),
-        documents.ravel(),
-        position.ravel(),
-        np.ones(documents.size, np.int64),
-        clicks.ravel().astype(np.int64),
-        seen={"sessions": sessions, "pages": sessions},
-    )
 
 
 def _yandex_rankings(rng: np.random.Generator, sessions: int) -> tuple[_Shown, np.ndarray]:

@@ -11,12 +11,13 @@ policy is a confounder.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from twotowers import SPLITS
 from twotowers.errors import check_choice, check_range
-from twotowers.files.rankings import Rankings
+from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.standins import lists, vectors
 
 DRAWS = {**dict.fromkeys(vectors.NAMES, vectors.draw), **dict.fromkeys(lists.NAMES, lists.draw)}
@@ -118,6 +119,11 @@ def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
         label=label,
         features=features,
     )
+
+
+def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> None:
+    """Write a split of `size` queries."""
+    write_rankings(generate(name, part, queries=size, seed=seed), path)
 
 
 def _draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray, ...]:

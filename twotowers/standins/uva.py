@@ -5,8 +5,8 @@ hardly; a rotation hides which column shows what, as in the embeddings of the re
 and noise come its relevance and its appeal, which agree little. What attracts follows from both,
 what satisfies from relevance and noise. A production ranker sees what columns say of attraction,
 and shows the first of its ranking: the log knows no other documents. Annotators label all
-CANDIDATES of other queries, far beyond what is shown. Users are those of `standins.wscd`: some read
-from top to bottom, others glance at positions. So none of the click models is the one that clicked.
+CANDIDATES of other queries, far beyond what is shown. Users are those of `standins.users`: some
+read from top to bottom, others glance at positions. So no click model is the one that clicked.
 
 What was calibrated (`scripts/standins/uva.py`), without any fit of a click model: lengths of
 pages, queries and pairs per session, click rates by rank, and the shares of sessions with clicks,
@@ -22,20 +22,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from scipy.special import expit
 
-from twotowers import LOG
-from twotowers.files.rankings import Rankings
-from twotowers.logs.sessions import page_batch
+from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES
+from twotowers.errors import check_choice
+from twotowers.files.rankings import Rankings, write_rankings
+from twotowers.logs.described import write_documents
+from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
+from twotowers.standins.users import Users, clicks_of
 from twotowers.standins.vectors import signal_of_traits
-from twotowers.standins.wscd import Users, clicks_of
 
 NAME, WHOLE = "baidu_ultr_uva", "baidu_ultr"
 """The set with features, and the whole log without, whose law is the same here."""
+NAMES = (NAME, WHOLE)
 CANDIDATES = 55
 """Documents of a query: 382,038 pairs of 6,985 annotated queries are 54.7 a query."""
 LENGTH = 10
@@ -170,6 +174,19 @@ def features_of(rng: np.random.Generator, traits: np.ndarray) -> np.ndarray:
     noise = rng.standard_normal((len(traits), WIDTH), np.float32)
     shown = loading * np.tile(traits, len(LOADINGS)) + np.sqrt(1 - loading**2) * noise
     return shown @ rotation()
+
+
+def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> None:
+    """Write a part: 'annotations' of `size` queries, or 'documents' or 'pages' of as many
+    sessions."""
+    check_choice(part, (ANNOTATIONS, DOCUMENTS, PAGES), field="part")
+    if part == ANNOTATIONS:
+        write_rankings(generate_annotations(size, seed=seed), path)
+    elif part == DOCUMENTS:
+        write_documents(path, generate_documents(size, seed=seed))
+    else:
+        pages = generate_hashed_pages if name == WHOLE else generate_pages
+        write_sessions(path, pages(size, seed=seed))
 
 
 def generate_annotations(queries: int, *, seed: int) -> Rankings:

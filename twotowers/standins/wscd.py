@@ -1,10 +1,8 @@
 """The stand-in for WSCD-2012: pages of ten, a long tail of queries, and several kinds of users.
 
 A page view draws a query by the law of Zipf and Mandelbrot, and a version of that query's ranking.
-So a few pairs are shown very often, and most of them once. A share of users reads from top to
-bottom. They stop when satisfied or out of patience, and read on after a click less often. The
-others look at positions independently of what they clicked. So none of the ten click models is
-the one that clicked.
+So a few pairs are shown very often, and most of them once. Users are those of `standins.users`,
+so none of the ten click models is the one that clicked.
 
 What was calibrated (`scripts/standins/wscd.py`): LAW, to the published perplexities of the four
 models without memory, GCTR, RCTR, DCTR and PBM (thesis, Figure 5.1, first fold); and the number of
@@ -16,33 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from scipy.special import expit
 
-from twotowers import LOG
-from twotowers.logs.sessions import page_batch
+from twotowers import LOG, PAGES
+from twotowers.logs.counting import count_cells
+from twotowers.logs.sessions import page_batch, write_sessions
+from twotowers.standins.logs import LENGTH, drawing, write_log
+from twotowers.standins.users import Users, clicks_of
 
-LENGTH = 10
+NAME = "wscd"
+NAMES = (NAME,)
 CHUNK = 100_000
 """Pages to draw clicks of at a time."""
-
-
-@dataclass(frozen=True)
-class Users:
-    """Who clicks: readers, who read from top to bottom, and others, who glance at positions.
-
-    Attributes:
-        patience, unsatisfied: chance to read on after no click, and after one that did not satisfy.
-        readers: share of sessions that read from top to bottom.
-        eta: the others examine position k with chance k^-eta.
-    """
-
-    patience: float
-    unsatisfied: float
-    readers: float
-    eta: float
 
 
 @dataclass(frozen=True)
@@ -92,15 +79,45 @@ LAW = Law(
 )
 
 
-def wscd_pages(rng: np.random.Generator, sessions: int) -> Iterator[pa.RecordBatch]:
+def generate_pages(*, sessions: int, seed: int) -> Iterator[pa.RecordBatch]:
     """Pages in random order, for `twotowers.logs.sessions.write_sessions`.
 
     Args:
-        rng: source of randomness.
-        sessions: number of pages.
+        sessions: their number, 1 to 200,000,000.
+        seed: from 0.
+
+    Raises:
+        InputError: a number out of range or not whole.
     """
-    for query, documents, clicks in draw(rng, sessions):
+    for query, documents, clicks in draw(*drawing(NAME, sessions, seed)):
         yield page_batch(query, documents, clicks, LOG)
+
+
+def generate_log(*, sessions: int, seed: int) -> pa.Table:
+    """The same pages as cells, in the layout of `twotowers.logs.counting.count_cells`.
+
+    Args:
+        sessions, seed: as of `generate_pages`.
+    """
+    columns = zip(*draw(*drawing(NAME, sessions, seed)), strict=True)
+    query, documents, clicks = (np.concatenate(column) for column in columns)
+    position = np.broadcast_to(np.arange(1, LENGTH + 1), documents.shape)
+    return count_cells(
+        np.repeat(query, LENGTH),
+        documents.ravel(),
+        position.ravel(),
+        np.ones(documents.size, np.int64),
+        clicks.ravel().astype(np.int64),
+        seen={"sessions": sessions, "pages": sessions},
+    )
+
+
+def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> None:
+    """Write the log as cells, or its pages: `size` sessions. There is one log of this law."""
+    if part == PAGES:
+        write_sessions(path, generate_pages(sessions=size, seed=seed))
+    else:
+        write_log(path, generate_log(sessions=size, seed=seed))
 
 
 def draw(
@@ -129,26 +146,3 @@ def draw(
         own, slot = query[pages, None], slots[ranking[pages]]
         clicks = clicks_of(rng, attracts[own, slot], satisfies[own, slot], law)
         yield query[pages], own * law.documents + slot, clicks
-
-
-def clicks_of(
-    rng: np.random.Generator, attracts: np.ndarray, satisfies: np.ndarray, users: Users
-) -> np.ndarray:
-    """[pages, K] bool: draw clicks, given P(attractive) and P(satisfied | clicked) of documents."""
-    pages, length = attracts.shape
-    attracted = rng.random(attracts.shape) < attracts
-    satisfied = rng.random(attracts.shape) < satisfies
-    patient = rng.random(attracts.shape)
-    reader = rng.random(pages) < users.readers
-    place = np.arange(1.0, length + 1)
-    glanced = rng.random(attracts.shape) < place**-users.eta
-    reads, clicks = reader.copy(), np.zeros(attracts.shape, bool)
-    for k in range(length):
-        clicks[:, k] = attracted[:, k] & np.where(reader, reads, glanced[:, k])
-        goes = np.where(
-            clicks[:, k],
-            ~satisfied[:, k] & (patient[:, k] < users.unsatisfied),
-            patient[:, k] < users.patience,
-        )
-        reads &= goes
-    return clicks

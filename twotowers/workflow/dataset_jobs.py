@@ -5,11 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT, SPLITS
+from twotowers.errors import check_choice
 from twotowers.logs.opening import FOLDER, FORMATS
+from twotowers.standins import logs, rankings, uva, wscd
 from twotowers.workflow.descriptions import STANDIN_SEED
 
 if TYPE_CHECKING:
+    from twotowers.experiment.config import DataSet
     from twotowers.workflow.planning import Planner
+
+
+STANDINS = {
+    name: module.__name__.rpartition(".")[2]
+    for module in (rankings, logs, wscd, uva)
+    for name in module.NAMES
+}
+"""The modules that generate data sets without text, by the names of these."""
+
+
+def standin_of(name: str, dataset: DataSet) -> str | None:
+    """The module that would generate a data set, if there is one."""
+    return "baidu_files" if dataset.has_texts else STANDINS.get(name)
+
+
+def standin_file(standin: str) -> str:
+    return f"twotowers/standins/{standin}.py"
 
 
 def dataset_jobs(plan: Planner, jobs: dict, name: str) -> None:
@@ -19,9 +39,12 @@ def dataset_jobs(plan: Planner, jobs: dict, name: str) -> None:
         sizes = dataset.standin.get(plan.config.scale)
         parts = sizes.parts if sizes else {}
         extra = (PAGES, DOCUMENTS) if LOG in parts else ()
-        code = plan.code("scripts/generate_standin.py")
+        standin = standin_of(name, dataset)
+        if standin is None:
+            check_choice(name, STANDINS, field="datasets", what="no stand-in")
+        code = plan.code("scripts/generate_standin.py", standin_file(standin))
         # The annotated queries of a log with text are asked in it, too.
-        texts = {"law": dataset.law, "sessions": parts[LOG]} if dataset.has_texts else None
+        texts = {"law": dataset.law, "sessions": parts[LOG]} if dataset.has_texts else {}
         encoder = dataset.encoder.get(plan.config.scale)
         encoded = (DOCUMENTS, ANNOTATIONS) if encoder else ()
         if encoder:
@@ -41,8 +64,8 @@ def dataset_jobs(plan: Planner, jobs: dict, name: str) -> None:
             size = plan.standin_size(name, split)
             jobs["generate_standin"][f"{name}|{split}"] = {
                 "inputs": {},
-                "params": {"code": code, "name": name, "split": split, "size": size,
-                           "seed": STANDIN_SEED, "texts": texts},
+                "params": {"code": code, "standin": standin, "name": name, "split": split,
+                           "size": size, "seed": STANDIN_SEED, "texts": texts},
             }  # fmt: skip
         return
     source = dataset.of

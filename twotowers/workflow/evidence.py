@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from twotowers.files.yamls import read_yaml
+from twotowers.workflow.dataset_jobs import standin_file, standin_of
 
 if TYPE_CHECKING:
     from twotowers.workflow.planning import Planner
@@ -48,5 +49,8 @@ def evidence_digest(plan: Planner, paper: str) -> str:
         if path.stem in named
     ]
     own = [path for path in folder.rglob("*.py") if path.parent.name != "items"]
-    said = json.dumps([plan.code(*SCRIPTS, *sorted([*kinds, *own])), settings], sort_keys=True)
+    standins = [standin_of(name, plan.dataset(name)) for name in settings["datasets"]]
+    generated = {standin_file(standin) for standin in standins if standin}
+    behind = plan.code(*SCRIPTS, *sorted(generated), *sorted([*kinds, *own]))
+    said = json.dumps([behind, settings], sort_keys=True)
     return hashlib.sha256(said.encode()).hexdigest()[:16]
