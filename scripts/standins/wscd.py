@@ -1,50 +1,69 @@
 """`wscd`, by the published perplexities of four models.
 
-Only GCTR, RCTR, DCTR and PBM are fitted here, as the paper's baseline fits them (prior 1/9). The
-log is the one of scale laptop. Half of it trains, as in the paper (10 of 20 million sessions), and
-a quarter is held out. The number of queries sets the pairs per session. It was found by hand: WSCD
-has 346,711,929 pairs in 146,278,823 sessions, 2.37 a session.
+Only GCTR, RCTR, DCTR and PBM are fitted here: as the paper's baseline fits them (prior 1/9), and
+the last two by gradient descent, too, as the paper's own settings do. The log is the one of scale
+laptop. Half of it trains, as in the paper (10 of 20 million sessions), and a quarter is held out.
+The number of queries sets the pairs per session. It was found by hand: WSCD has 346,711,929 pairs
+in 146,278,823 sessions, 2.37 a session.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 
 from scripts.standins.targets import SEED, Tables, Target, descend, thousandths, told
+from twotowers import LOG, ROOT
+from twotowers.experiment.config import read_config
+from twotowers.experiment.paper import load_paper
+from twotowers.files.yamls import read_yaml
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
+from twotowers.jobs.fit import fit_setting
+from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.global_rate import GlobalRate
 from twotowers.models.position_based import PositionBased
 from twotowers.models.rank_rate import RankRate
 from twotowers.randomness import stream
+from twotowers.results.statistics import select
 from twotowers.standins.wscd import LAW, Law, draw
 
-# Thesis, Figure 5.1, first fold.
-TARGETS = {GlobalRate: 1.5262, RankRate: 1.3662, DocumentRate: 1.3214, PositionBased: 1.3115}
+MODELS = {
+    "GCTR": GlobalRate, "RCTR": RankRate, "DCTR": DocumentRate, "PBM": PositionBased,
+}  # fmt: skip
+GRADIENT = {"DCTR, by gradient": "gradient-dctr", "PBM, by gradient": "gradient-pbm"}
+"""Settings of the paper."""
+# Thesis, Figure 5.1, first fold: PyClick's runs, and CLAX's.
+GOALS = {
+    "GCTR": 1.5247, "RCTR": 1.3671, "DCTR": 1.3193, "PBM": 1.3130,
+    "DCTR, by gradient": 1.3214, "PBM, by gradient": 1.3115,
+}  # fmt: skip
+PAPER = "clax2025"
 PAIRS = 346_711_929 / 146_278_823
 SESSIONS = 200_000
-COUNTED = (GlobalRate, RankRate, DocumentRate)
-"""What the search looks at; PBM, which takes longer, follows DCTR at a distance of about .01."""
+FAR = 4e-4
+"""Beyond this distance, the search makes no fit by gradient."""
 PRIOR = Prior(1, 9)
 
 
 def tables(sessions: int = SESSIONS) -> Tables:
     found = measure(LAW, sessions=sessions)
-    names = zip(("GCTR", "RCTR", "DCTR", "PBM"), TARGETS.items(), strict=True)
+    reached = found | gradient(LAW, sessions=sessions)
     rows = [
-        Target(f"perplexity of {name}", found[kind.__name__], target - 0.01, target + 0.01,
-               str(target), ".4f")
-        for name, (kind, target) in names
-    ]  # fmt: skip
+        Target(f"perplexity of {name}", reached[name], goal - 0.01, goal + 0.01, str(goal), ".4f")
+        for name, goal in GOALS.items()
+    ]
     pairs = Target(
         "pairs per session", found["pairs"], PAIRS - 0.1, PAIRS + 0.1, f"{PAIRS:.2f}", ".2f"
     )
     return {"wscd": [*rows, pairs], "further": told(seen(sessions))}
 
 
-def measure(law: Law, kinds=tuple(TARGETS), sessions: int = SESSIONS) -> dict[str, float]:
+def measure(law: Law, sessions: int = SESSIONS) -> dict[str, float]:
     """Mean perplexity of held-out clicks of each model, and pairs per session."""
     _, documents, clicks = pages_of(law, sessions)
     number, pair = np.unique(documents, return_inverse=True)
@@ -52,7 +71,7 @@ def measure(law: Law, kinds=tuple(TARGETS), sessions: int = SESSIONS) -> dict[st
     train, test = slice(0, sessions // 2), slice(-sessions // 4, None)
     pages = distinct_pages(pair[train], clicks[train], where[train], pairs=len(number))
     found = {"pairs": len(number) / sessions}
-    for kind in kinds:
+    for name, kind in MODELS.items():
         statistics = Statistics.of_pages(kind(), pages)
         fit = fit_em if kind is PositionBased else fit_counts
         options = {"tolerance": 1e-7} if kind is PositionBased else {}
@@ -65,8 +84,24 @@ def measure(law: Law, kinds=tuple(TARGETS), sessions: int = SESSIONS) -> dict[st
             click = click * chances["attraction"][pair[test]]
         click = np.clip(np.broadcast_to(click, clicks[test].shape), 1e-6, 1 - 1e-6)
         bits = -np.where(clicks[test], np.log2(click), np.log2(1 - click)).mean(0)
-        found[kind.__name__] = (2**bits).mean()
+        found[name] = (2**bits).mean()
     return found
+
+
+def gradient(law: Law, sessions: int = SESSIONS) -> dict[str, float]:
+    """Mean perplexity of held-out clicks by the paper's settings of gradient descent."""
+    config = read_yaml(ROOT / "config.yaml") | {"scale": "laptop", "papers": [PAPER]}
+    settings = load_paper(PAPER, read_config(config)).settings
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "pages.parquet"
+        batches = draw(stream("wscd stand-in", SEED), sessions, law)
+        write_sessions(path, (page_batch(*batch, LOG) for batch in batches))
+        fits = {
+            name: fit_setting({LOG: path}, settings[own], seed=1) for name, own in GRADIENT.items()
+        }
+    return {
+        name: select(fit, metric="mean_perplexity")["value"].item() for name, fit in fits.items()
+    }
 
 
 def pages_of(law: Law, sessions: int) -> tuple[np.ndarray, ...]:
@@ -91,13 +126,16 @@ def seen(sessions: int) -> list[tuple[str, float | str]]:
 
 
 def distance(law: Law) -> float:
-    found = measure(law, COUNTED)
-    return sum((found[kind.__name__] - TARGETS[kind]) ** 2 for kind in COUNTED)
+    far = _squares(measure(law))
+    return far + (FAR if far > FAR else _squares(gradient(law)))
+
+
+def _squares(found: dict[str, float]) -> float:
+    return sum((value - GOALS[name]) ** 2 for name, value in found.items() if name in GOALS)
 
 
 def search() -> None:
     """Print the law that is nearest to the targets, and what it reaches."""
-    law = descend(
-        LAW, ("level", "slope", "spread", "patience"), distance, steps=[0.15, 0.1, 0.6, -0.5]
-    )
-    print(law, measure(law))
+    names = ("level", "slope", "spread", "tail", "bend")
+    law = descend(LAW, names, distance, steps=[0.3, 0.2, 0.4, -0.7, -0.3])
+    print(law, measure(law), gradient(law))

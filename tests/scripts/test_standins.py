@@ -68,7 +68,7 @@ def test_logs_from_few_sessions(name, module):
 
 @pytest.mark.parametrize(
     ("name", "rows"),
-    [("mslr", 16), ("lists", 14), ("vectors", 0), ("wscd", 5), ("uva", 10), ("baidu", 26)],
+    [("mslr", 16), ("lists", 14), ("vectors", 0), ("wscd", 7), ("uva", 10), ("baidu", 26)],
 )
 def test_the_committed_pages_miss_no_target(name, rows):
     page = page_of(name)

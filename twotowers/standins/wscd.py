@@ -4,10 +4,13 @@ A page view draws a query by the law of Zipf and Mandelbrot, and a version of th
 So a few pairs are shown very often, and most of them once. Users are those of `standins.users`,
 so none of the ten click models is the one that clicked.
 
+Common queries are like those that name a page: one document takes most clicks. In rare ones, users
+click on anything, and seldom.
+
 What was calibrated (`scripts/standins/wscd.py`): LAW, to the published perplexities of the four
-models without memory, GCTR, RCTR, DCTR and PBM (thesis, Figure 5.1, first fold); and the number of
-queries and versions, to WSCD's 346.7 million pairs in 146.3 million sessions. What the other six
-models make of the log was not looked at meanwhile.
+models without memory, GCTR, RCTR, DCTR and PBM (thesis, Figure 5.1, first fold), the last two by EM
+and by gradient descent; and the number of queries and versions, to WSCD's 346.7 million pairs in
+146.3 million sessions. What the other six models make of the log was not looked at meanwhile.
 """
 
 from __future__ import annotations
@@ -44,8 +47,12 @@ class Law(Users):
         noise: standard deviation of what a version of a ranking adds to the documents' usual
             ranks; a version that comes second or later is as rare as a power of its number.
         versions: the larger, the more versions.
-        level, slope, spread, among: log-odds of attraction are level - slope ln(1 + usual rank)
-            + spread z + among z', with normal z of the pair and z' of the query.
+        level, slope, spread, among: log-odds of attraction in the most common query are
+            level - slope ln(1 + usual rank) + spread z + among z', with normal z of the pair and z'
+            of the query.
+        tail, bend: in the rarest query, they are `tail` for all documents. In between they are a
+            mean of both. The rarest has a share of x^bend in it, where x goes from 0 to 1 with the
+            logarithm of the query's rank.
         satisfied: log-odds of satisfaction, beside 1 per unit of `spread`.
     """
 
@@ -58,6 +65,8 @@ class Law(Users):
     slope: float
     spread: float
     among: float
+    tail: float
+    bend: float
     satisfied: float
 
 
@@ -67,10 +76,12 @@ LAW = Law(
     documents=12,
     noise=1.2,
     versions=0.2,
-    level=0.0545,
-    slope=0.7143,
-    spread=4.419,
+    level=3.824,
+    slope=1.253,
+    spread=2.11,
     among=2.0,
+    tail=-2.982,
+    bend=0.964,
     satisfied=0.0,
     patience=0.977,
     unsatisfied=0.7,
@@ -126,13 +137,15 @@ def draw(
     """Query [pages], documents and clicks [pages, LENGTH] of some pages at a time."""
     most = np.log1p(law.queries * sessions / law.head)
     asked = (law.head * np.expm1(rng.random(sessions) * most)).astype(np.int64)
-    _, query = np.unique(asked, return_inverse=True)
+    rank, query = np.unique(asked, return_inverse=True)
     version = np.minimum(law.versions * rng.pareto(1.0, sessions), 10_000).astype(np.int64)
     shape = int(query.max()) + 1, law.documents
     z = rng.standard_normal(shape, np.float32)
     usual = np.log1p(np.arange(law.documents, dtype=np.float32))
     attraction = law.level - law.slope * usual + law.spread * z
     attraction += law.among * rng.standard_normal((shape[0], 1), np.float32)
+    rare = ((np.log1p(rank / law.head) / most) ** law.bend)[:, None].astype(np.float32)
+    attraction += rare * (law.tail - attraction)
     attracts, satisfies = expit(attraction), expit(law.satisfied + law.spread * z)
     distinct, ranking = np.unique(query * 10_001 + version, return_inverse=True)
     ranks = np.arange(law.documents) + law.noise * rng.standard_normal(
