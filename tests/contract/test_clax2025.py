@@ -318,7 +318,7 @@ EQUAL = {  # DCG@10 in the order of perplexity.
 
 # Claim, change, rows to change, and words of the condition that the change must break.
 MUTATIONS = [
-    ("1", by(0.02), {**PERPLEXITY, "setting": "gradient-dctr"}, ""),
+    ("1", by(0.02), {**PERPLEXITY, "setting": "gradient-sdbn"}, ""),
     ("1", by(-0.02), {**PERPLEXITY, "setting": "gradient-dbn"}, ""),
     ("2", by(-0.01), {**CONDITIONAL, **PRIOR, "setting": "em-ubm"}, ""),
     ("2", by(-0.03), {**CONDITIONAL, **PRIOR, "setting": "counted-dcm"}, ""),
