@@ -376,12 +376,12 @@ def test_a_square_for_each_claim_and_evidence_opens_the_claim(tmp_path, item, pa
                if "title" in values]  # fmt: skip
     assert squares == [
         "Claim 1, the authors’ results: contradicted. It <rises>",
-        "Claim 2, the authors’ results: none",
         "Claim 1, this run: reproduced. It <rises>",
-        "Claim 2, this run: undecided. words",
         "Claim 1, recorded runs: none",
-        "Claim 2, recorded runs: contradicted. words",
         "Claim 1, real or unverified data: none",
+        "Claim 2, the authors’ results: none",
+        "Claim 2, this run: undecided. words",
+        "Claim 2, recorded runs: contradicted. words",
         "Claim 2, real or unverified data: contradicted. words",
     ]
     assert section.count('href="sample2025/index.html#claim-2"') == 3
