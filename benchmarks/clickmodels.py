@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from itertools import islice
 
 import numpy as np
@@ -30,7 +31,7 @@ from twotowers.logs.sessions import write_sessions
 from twotowers.methods.page_fits import imagined
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import PAGES, ClickModel
-from twotowers.standins.wscd import generate_pages
+from twotowers.standins.wscd import LAW, generate_pages
 
 SIZES = {
     "full": {"sessions": [10_000_000, 1_000_000, 100_000], "held_out": 500_000},
@@ -99,8 +100,9 @@ def progress(what: str) -> None:
 
 
 def log_of(sessions: int, held_out: int) -> str:
-    """A folder with train.parquet and test.parquet, made once."""
-    folder = CACHE / "clickmodels" / str(sessions)
+    """A folder with train.parquet and test.parquet, made once for each law of the stand-in."""
+    law = sha256(repr(LAW).encode()).hexdigest()[:8]
+    folder = CACHE / "clickmodels" / f"{sessions}-{law}"
     if not (folder / "test.parquet").exists():
         folder.mkdir(parents=True, exist_ok=True)
         held_out = min(held_out, sessions // 4)

@@ -393,7 +393,7 @@ def test_click_models_run_beside_their_peers(here, tmp_path, monkeypatch):
     rows = pages.read(tmp_path / "quick")
     assert [row["model"] for row in rows["beside_clax"]["rows"]] == ["cm", "pbm"]
     assert [row["model"] for row in rows["beside_pyclick"]["rows"]] == ["pbm"]
-    log = tmp_path / "clickmodels" / "2000"
+    log = Path(clickmodels.log_of(2000, 500))
     arrays = {split: dict(np.load(log / f"{split}.npz")) for split in ("train", "test")}
     train = arrays["train"]
     assert train["pair"].shape == train["clicks"].shape == (2000, 10)
