@@ -49,7 +49,7 @@ def evidence_digest(plan: Planner, paper: str) -> str:
         if path.stem in named
     ]
     own = [path for path in folder.rglob("*.py") if path.parent.name != "items"]
-    standins = [standin_of(name, plan.dataset(name)) for name in settings["datasets"]]
+    standins = [standin_of(name, plan.dataset(name)) for name in settings.get("datasets", {})]
     generated = {standin_file(standin) for standin in standins if standin}
     behind = plan.code(*SCRIPTS, *sorted(generated), *sorted([*kinds, *own]))
     said = json.dumps([behind, settings], sort_keys=True)
