@@ -54,7 +54,9 @@ def tables(sessions: int = SESSIONS) -> Tables:
     found = measure(LAW, sessions=sessions)
     reached = found | gradient(LAW, sessions=sessions)
     rows = [
-        Target(f"perplexity of {name}", reached[name], goal - 0.01, goal + 0.01, str(goal), ".4f")
+        Target(
+            f"perplexity of {name}", reached[name], goal - 0.01, goal + 0.01, f"{goal:.4f}", ".4f"
+        )
         for name, goal in GOALS.items()
     ]
     pairs = Target(
