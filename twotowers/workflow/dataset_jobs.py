@@ -29,6 +29,7 @@ def standin_of(name: str, dataset: DataSet) -> str | None:
 
 
 def standin_file(standin: str) -> str:
+    """The module's file, relative to the project."""
     return f"twotowers/standins/{standin}.py"
 
 
