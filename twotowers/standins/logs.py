@@ -133,7 +133,6 @@ def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> No
 
 
 def write_log(path: str | Path, log: pa.Table) -> None:
-    """Write a log of cells to parquet, whole or not at all."""
     with atomic(path) as temporary:
         pq.write_table(log, temporary)
 
