@@ -5,7 +5,9 @@ import subprocess
 
 import pytest
 
+from twotowers import ROOT
 from twotowers.workflow import provenance
+from twotowers.workflow.dataset_jobs import STANDINS, standin_file
 from twotowers.workflow.provenance import code_digest, code_version
 
 FILES = {
@@ -162,3 +164,12 @@ def test_version_outside_git(tmp_path, monkeypatch):
     assert code_version(tmp_path) == "unknown"
     monkeypatch.setenv("PATH", str(tmp_path))  # no git at all
     assert code_version(tmp_path) == "unknown"
+
+
+@pytest.mark.parametrize("standin", sorted({*STANDINS.values(), "baidu_files"}))
+def test_a_stand_in_depends_on_no_law_of_another(standin):
+    job = [ROOT / "scripts" / "generate_standin.py", ROOT / standin_file(standin)]
+    reached = provenance._closure(job, ROOT)
+    names = {path.stem for path in reached if path.parent.name == "standins"}
+    # `logs` has what writes any log of cells.
+    assert names & {"rankings", "wscd", "uva", "baidu_files"} == {standin} - {"logs"}

@@ -4,8 +4,8 @@ A page view draws a query by the law of Zipf and Mandelbrot, and a version of th
 So a few pairs are shown very often, and most of them once. Users are those of `standins.users`,
 so none of the ten click models is the one that clicked.
 
-Common queries are like those that name a page: one document takes most clicks. In rare ones, users
-click on anything, and seldom.
+One document takes most clicks of a common query, as if the query named a page. Users of a rare
+query click on any document, and seldom.
 
 What was calibrated (`scripts/standins/wscd.py`): LAW, to the published perplexities of the four
 models without memory, GCTR, RCTR, DCTR and PBM (thesis, Figure 5.1, first fold), the last two by EM
@@ -50,9 +50,9 @@ class Law(Users):
         level, slope, spread, among: log-odds of attraction in the most common query are
             level - slope ln(1 + usual rank) + spread z + among z', with normal z of the pair and z'
             of the query.
-        tail, bend: in the rarest query, they are `tail` for all documents. In between they are a
-            mean of both. The rarest has a share of x^bend in it, where x goes from 0 to 1 with the
-            logarithm of the query's rank.
+        tail, bend: log-odds of attraction in the rarest query are `tail` for all documents. Those
+            in between are the mean of the two, in which the rarest query has weight x^bend. From
+            the most common query to the rarest, x grows from 0 to 1 with the logarithm of the rank.
         satisfied: log-odds of satisfaction, beside 1 per unit of `spread`.
     """
 
