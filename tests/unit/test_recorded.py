@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from scripts.record_evidence import record
 from tests.sites import claim
 from twotowers.errors import InputError
+from twotowers.experiment.config import DataSet
 from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
 from twotowers.results.recorded import FOUND, WITH, read_recorded, strongest
 from twotowers.results.standing import REAL, SIMULATION, STAND_IN, UNVERIFIED
@@ -138,3 +140,24 @@ def test_the_digest_is_of_code_and_settings_but_not_of_texts(tmp_path):
     assert digest("title: A\nsettings: {a: {model: {tower: deep}}}\n") == other
     (folder / "claims.py").touch()
     assert digest("title: A\nsettings: {a: {model: {tower: deep}}}\n") != other
+
+
+def test_the_digest_has_whatever_makes_a_paper_s_data(tmp_path):
+    """Nothing else names the encoder of a log with text, or the reader of rankings."""
+    folder = tmp_path / "papers" / "p"
+    folder.mkdir(parents=True)
+    (folder / "experiment.yaml").write_text("datasets: {a: {}}\n")
+    datasets = {
+        "rankings": DataSet(source="mslr_web30k"),
+        "pages": DataSet(source="wscd_2012"),
+        "texts": DataSet(source="baidu_mlm_uva", encoder={"smoke": {"steps": 0}}),
+    }
+    seen = {}
+    for name, dataset in datasets.items():
+        plan = Mock(root=tmp_path, code=Mock(return_value=""))
+        plan.dataset.return_value = dataset
+        evidence_digest(plan, "p")
+        seen[name] = plan.code.call_args.args
+    encoder, reader = "scripts/encode_standin.py", "twotowers/datasets/letor.py"
+    assert [encoder in seen[name] for name in datasets] == [False, False, True]
+    assert [reader in seen[name] for name in datasets] == [True, False, False]

@@ -20,20 +20,16 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from twotowers import LOG, PAGES
-from twotowers.errors import check_choice, check_range
-from twotowers.files.artefacts import atomic
+from twotowers.errors import check_choice
 from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import page_batch, write_sessions
-from twotowers.randomness import stream
+from twotowers.standins.writing import LENGTH, drawing, write_log
 
 # Sessions of the real data sets. A session of Yandex is a result page.
 SESSIONS = {"tiangong": 147_155, "yandex": 35_064}
 NAMES = tuple(SESSIONS)
-MOST_SESSIONS = 200_000_000
-LENGTH = 10
 
 
 @dataclass(frozen=True)
@@ -130,18 +126,6 @@ def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> No
         write_sessions(path, generate_pages(sessions=size, seed=seed))
     else:
         write_log(path, generate_log(name, sessions=size, seed=seed))
-
-
-def write_log(path: str | Path, log: pa.Table) -> None:
-    with atomic(path) as temporary:
-        pq.write_table(log, temporary)
-
-
-def drawing(name: str, sessions: int, seed: int) -> tuple[np.random.Generator, int]:
-    """The source of randomness of a stand-in, and its checked number of sessions."""
-    check_range(sessions, field="sessions", low=1, high=MOST_SESSIONS, whole=True)
-    check_range(seed, field="seed", low=0, high=2**63 - 1, whole=True)
-    return stream(f"{name} stand-in", seed), sessions
 
 
 @dataclass(frozen=True)

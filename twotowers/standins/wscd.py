@@ -26,8 +26,8 @@ from scipy.special import expit
 from twotowers import LOG, PAGES
 from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import page_batch, write_sessions
-from twotowers.standins.logs import LENGTH, drawing, write_log
 from twotowers.standins.users import Users, clicks_of
+from twotowers.standins.writing import LENGTH, drawing, write_log
 
 NAME = "wscd"
 NAMES = (NAME,)

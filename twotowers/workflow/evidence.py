@@ -8,6 +8,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from twotowers.datasets.sources import LETOR
 from twotowers.files.yamls import read_yaml
 from twotowers.workflow.dataset_jobs import standin_file, standin_of
 
@@ -49,8 +50,14 @@ def evidence_digest(plan: Planner, paper: str) -> str:
         if path.stem in named
     ]
     own = [path for path in folder.rglob("*.py") if path.parent.name != "items"]
-    standins = [standin_of(name, plan.dataset(name)) for name in settings.get("datasets", {})]
-    generated = {standin_file(standin) for standin in standins if standin}
-    behind = plan.code(*SCRIPTS, *sorted(generated), *sorted([*kinds, *own]))
+    datasets = {name: plan.dataset(name) for name in settings.get("datasets", {})}
+    standins = [standin_of(name, dataset) for name, dataset in datasets.items()]
+    makers = {standin_file(standin) for standin in standins if standin}
+    if any(dataset.encoder for dataset in datasets.values()):
+        makers.add("scripts/encode_standin.py")
+    # Records on real data are of rankings.
+    if any(dataset.of.format == LETOR for dataset in datasets.values()):
+        makers.add("twotowers/datasets/letor.py")
+    behind = plan.code(*SCRIPTS, *sorted(makers), *sorted([*kinds, *own]))
     said = json.dumps([behind, settings], sort_keys=True)
     return hashlib.sha256(said.encode()).hexdigest()[:16]

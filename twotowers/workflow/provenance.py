@@ -110,7 +110,7 @@ def _read(path: Path) -> tuple[str, set[str]]:
         body = getattr(node, "body", None)
         if isinstance(body, list):
             # Of the module, class, function or attribute.
-            node.body = [ast.Pass() if _is_docstring(each) else each for each in body]
+            node.body = [each for each in body if not _is_docstring(each)]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), names
 
 
