@@ -15,6 +15,7 @@ import pytest
 from tests.sites import outline
 from twotowers.errors import InputError
 from twotowers.report.comparison import side_by_side
+from twotowers.report.latex import booktabs
 from twotowers.report.overview import write_overview, write_scales
 from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
 from twotowers.results.claims import (
@@ -479,11 +480,14 @@ def test_jobs_that_finish_at_once_leave_an_overview_of_all(tmp_path, paper):
 
 
 def test_a_table_has_its_first_numbers_as_a_small_picture(tmp_path, item, paper):
-    text = replace(item, name="table1", kind="table", files={"csv": "fig1.csv"})
+    cells = [["0", "$-3.000$", "$-2.500$"], ["1", "$-2.250$", "--"]]
+    (tmp_path / "fig1.tex").write_text(
+        booktabs(["temperature", "ours", "paper"], cells, columns="rrr")
+    )
+    text = replace(item, name="table1", kind="table", files={"tex": "fig1.tex"})
     overview(tmp_path, replace(paper, items=[text]))
     [shown] = json.loads((tmp_path / "sample2025" / "summary.json").read_text())["items"]
     assert shown["image"] is None
-    # Temperature, published, reproduced. Position and setting are the same in all rows.
     assert shown["preview"] == [["0", "−3.000", "−2.500"], ["1", "−2.250", "–"]]
 
 

@@ -10,29 +10,39 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+PRINTED = ("paper", "thesis")
+"""What rows and columns of published numbers are called. They are grey, behind ours."""
 PACKAGES = {r"\textcolor": "xcolor", r"\blacktriangle": "amssymb"}
 """The package of a command that tables use."""
 
 
-def booktabs(headings: Sequence[str], body: Iterable[str | Sequence[str]], *, columns: str) -> str:
+def booktabs(
+    headings: Sequence[str],
+    body: Iterable[str | Sequence[str]],
+    *,
+    columns: str,
+    above: Sequence[str] = (),
+) -> str:
     """A whole tabular, below a comment that tells which packages it needs.
 
     Args:
         body: Rows of cells; texts, such as rules, are lines as they are.
         columns: Their alignments.
+        above: Lines above the headings.
 
     Example:
-        >>> for cells in ["$1$"], [grey("$1$")], [r"$\\blacktriangle$"]:
-        ...     print(booktabs(["n"], [cells], columns="r").splitlines()[0])
+        >>> for cells in ["ours", "$1$"], ["paper", "$1$"], ["ours", r"$\\blacktriangle$"]:
+        ...     print(booktabs(["", "n"], [cells], columns="lr").splitlines()[0])
         % Needs the package booktabs.
         % Needs the packages booktabs and xcolor.
         % Needs the packages booktabs and amssymb.
     """
-    lines = [
-        row if isinstance(row, str) else " & ".join(row) + r" \\"
-        for row in (headings, r"\midrule", *body)
+    published = [name in PRINTED for name in headings]
+    rows = [
+        row if isinstance(row, str) else _row(row, published, whole=not {*row}.isdisjoint(PRINTED))
+        for row in body
     ]
-    text = "\n".join(lines)
+    text = "\n".join([*above, _row(headings, published), r"\midrule", *rows])
     needs = ["booktabs", *(name for command, name in PACKAGES.items() if command in text)]
     return "\n".join(
         [
@@ -59,9 +69,13 @@ def count(number: float | None) -> str:
     return f"${number:{',.0f' if whole else '.3g'}}$".replace(",", "{,}")
 
 
-def grey(text: str) -> str:
-    """A published number stands behind ours."""
-    return rf"\textcolor{{gray}}{{{text}}}"
+def _row(cells: Sequence[str], published: Sequence[bool], *, whole: bool = False) -> str:
+    """A line of cells, in which those of published columns, or all, are grey."""
+    texts = (
+        rf"\textcolor{{gray}}{{{text}}}" if text and (whole or own) else text
+        for text, own in zip(cells, published, strict=True)
+    )
+    return " & ".join(texts) + r" \\"
 
 
 def moment(

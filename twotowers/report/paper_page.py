@@ -19,6 +19,7 @@ import pandas as pd
 from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
+from twotowers.report.printed import Printed, printed
 from twotowers.report.rendering import VERDICTS, link, render, svg_size
 from twotowers.report.words import bibtex, printed_name, seed_range
 from twotowers.results.claims import CONTRADICTED, ORIGINS, REPRODUCED
@@ -249,11 +250,13 @@ def conclusion(counts: Mapping[str, int]) -> str:
 def _item_view(item: ItemPage, folder: Path) -> dict:
     """What the template needs of an item."""
     links = {name: link(item.files[name], folder) for name in FORMATS if name in item.files}
+    tex = (folder / item.files["tex"]).read_text(encoding="utf-8") if "tex" in links else None
     return vars(item) | {
         "label": printed_name(item.name),
         "image": links.get("svg"),
         "size": svg_size(folder / item.files["svg"]) if "svg" in links else None,
         "links": links,
+        "printed": tex and printed(tex),
         "comparison": comparison_view(item.table, item.highlight, item.headings, item.metrics),
         "tally": tally(item.claims),
     }
@@ -267,7 +270,7 @@ def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
         "items": [
             {
                 **{word: item[word] for word in shown},
-                "preview": _preview(item["comparison"]) if item["image"] is None else None,
+                "preview": item["printed"] and _preview(item["printed"]),
             }
             for item in view["items"]
         ],
@@ -281,16 +284,12 @@ def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
     }
 
 
-def _preview(comparison: Mapping) -> list[list[str]]:
-    """The first rows of a comparison: the small picture of a table."""
+def _preview(table: Printed) -> list[list[str]]:
+    """The first rows of a table, as a small picture of it."""
     rows, columns = PREVIEW
-    sources = [name for name in ("published", "reproduced") if comparison[name]]
-    texts = [
-        [*(text for text, _ in row["keys"]), *(row[name] for name in sources)]
-        for row in comparison["rows"][:rows]
-    ]
-    # The numbers are what a table is for: keys before them are cut.
-    return [row[-columns:] for row in texts]
+    shown = [row for group in table.groups for row in group][:rows]
+    # The numbers are what a table is for: texts before them are cut.
+    return [[cell.text for cell in row][-columns:] for row in shown]
 
 
 def _number(row: Mapping) -> tuple[int, str]:

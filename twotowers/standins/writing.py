@@ -1,4 +1,4 @@
-"""What the stand-ins `logs` and `wscd` share: pages of ten, checked sizes, and how cells are kept."""
+"""What `logs` and `wscd` share: pages of ten, checked sizes, and how cells are written."""
 
 from __future__ import annotations
 

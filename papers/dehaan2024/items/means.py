@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from papers.dehaan2024.names import by_query, named
-from twotowers.report.latex import booktabs, grey
+from twotowers.report.latex import booktabs
 from twotowers.results.statistics import from_moments, over_seeds, select
 
 KEYS = ["setting", "metric"]
@@ -53,8 +53,7 @@ def tex(table: pd.DataFrame, *, lines: Mapping[str, str], metrics: Mapping[str, 
             texts = [_written(cells, (setting, source, metric)) for metric in metrics]
             if source == "published" and set(texts) == {"--"}:
                 continue
-            ours = source == "reproduced"
-            body.append([name, whose, *texts] if ours else ["", *map(grey, [whose, *texts])])
+            body.append([name if source == "reproduced" else "", whose, *texts])
     return booktabs(["Model", "", *metrics.values()], body, columns="ll" + "r" * len(metrics))
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from papers.hager2024.names import GROUPS, MARKS, METHODS, RANKERS
 from papers.hager2024.significance import CHANGE, changes
-from twotowers.report.latex import booktabs, grey, moment
+from twotowers.report.latex import booktabs, moment
 from twotowers.results.moments import moments
 from twotowers.results.statistics import select
 
@@ -57,9 +57,8 @@ def tex(table: pd.DataFrame, *, features: str, metrics: Mapping[str, str]) -> st
                     cells.get((name, source, metric, what)) for what in ("mean", "sd", "change")
                 )
                 texts.append(moment(mean, sd) + MARKS.get(mark, ""))
-            ours = source == "reproduced"
             called = METHODS.get(name.removeprefix(f"{features}-"), RANKERS.get(name))
-            body.append([called, *texts] if ours else ["", *map(grey, texts)])
+            body.append([called if source == "reproduced" else "", *texts])
     return booktabs(["Method", "", *metrics.values()], body, columns="ll" + "r" * len(metrics))
 
 

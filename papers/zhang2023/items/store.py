@@ -35,11 +35,7 @@ def tex(table: pd.DataFrame, *, measures: Mapping[str, str], percent: bool = Fal
     """
     wide = table.pivot(index="method", columns=["metric", "source"], values="value")
     heads = " & ".join(rf"\multicolumn{{2}}{{c}}{{{name}}}" for name in measures.values())
-    top = [
-        rf"\multicolumn{{{1 + 2 * len(measures)}}}{{l}}{{{PROXY}}} \\",
-        rf"method & {heads} \\",
-        " & ours & paper" * len(measures),
-    ]
+    top = [rf"\multicolumn{{{1 + 2 * len(measures)}}}{{l}}{{{PROXY}}} \\", rf"method & {heads} \\"]
     body = []
     columns = [(metric, source) for metric in measures for source in ("reproduced", "published")]
     for method, name in METHODS.items():
@@ -47,7 +43,7 @@ def tex(table: pd.DataFrame, *, measures: Mapping[str, str], percent: bool = Fal
             cells = (_number(wide.loc[method].get(column), percent) for column in columns)
             body.append([name, *cells])
     form = "l" + "rr" * len(measures)
-    return booktabs(["\n".join(top)], body, columns=form)
+    return booktabs(["", *("ours", "paper") * len(measures)], body, columns=form, above=top)
 
 
 def _number(value: float | None, percent: bool) -> str:

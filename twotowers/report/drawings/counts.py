@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from twotowers.report.latex import booktabs, count, grey
+from twotowers.report.latex import booktabs, count
 from twotowers.results.moments import measured
 from twotowers.results.statistics import compare
 
@@ -59,14 +59,14 @@ def tex(
     for value, name in names.items():
         texts = [name]
         for other in headings:
-            texts.append(count(cells.get((value, other, "reproduced"))))
-            texts.append(grey(count(cells.get((value, other, "published")))))
+            for source in ("reproduced", "published"):
+                texts.append(count(cells.get((value, other, source))))
         if test:
             passed = cells[value, test["column"], "reproduced"] == test["value"]
             texts.append("yes" if passed else "no")
         body.append(texts)
     top = [heading]
     for name in headings.values():
-        top += [name, grey("paper")]
+        top += [name, "paper"]
     top += [test["heading"]] if test else []
     return booktabs(top, body, columns="l" + "rr" * len(headings) + ("l" if test else ""))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from twotowers.report.latex import booktabs, grey, moment
+from twotowers.report.latex import booktabs, moment
 from twotowers.results.moments import measured, with_most
 from twotowers.results.moments import moments as over_runs
 from twotowers.results.statistics import select
@@ -84,8 +84,7 @@ def tex(
                     mean, sd = (cells.get((*key, what)) for what in ("mean", "sd"))
                     told = mean if bound is None else bound
                     texts.append(moment(told, sd, digits=power, bound=bound is not None))
-                ours = source == "reproduced"
-                body.append([name, *texts] if ours else ["", *map(grey, texts)])
+                body.append([name if source == "reproduced" else "", *texts])
     return booktabs(["Method", "", *columns.values()], body, columns="ll" + "r" * len(columns))
 
 
