@@ -147,7 +147,7 @@ def test_items_are_drawn():
     table = drawn_fits.table(found, bands("clax2025"))
     assert set(table["source"]) == {"reproduced", "published"}
     assert drawn_fits.draw(table).axes
-    assert priors.tex(priors.table(found[found["prior_mean"].notna()], None)).count("em-") == 10
+    assert priors.tex(priors.table(found[found["prior_mean"].notna()], None)).count("& EM") == 10
     own = recovered().assign(position=pd.NA)
     assert recovery.draw(recovery.table(own, None)).axes
 

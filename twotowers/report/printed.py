@@ -101,6 +101,7 @@ def _html(text: str) -> str:
     def of_math(found: re.Match) -> str:
         return found[1].replace("-", "−")
 
+    text = re.sub(r"(?<![\w-])-(?=[.\d])", "−", text)
     text = re.sub(r"\$([^$]*)\$", of_math, html.escape(text.replace(r"\&", "&"), quote=False))
     text = _SIGN.sub(lambda found: SIGNS[found[0]], text)
     while _TAG.search(text):

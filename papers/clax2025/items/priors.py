@@ -8,6 +8,7 @@ from twotowers.report.latex import booktabs
 from twotowers.results.statistics import over_seeds, select
 
 METRICS = ("mean_perplexity", "mean_conditional_perplexity")
+ESTIMATORS = {"em": "EM", "counted": "counting", "rounds": "50 rounds of EM"}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
@@ -23,10 +24,13 @@ def tex(table: pd.DataFrame) -> str:
     wide = table.pivot(index="setting", columns=["metric", "prior_mean"], values="value")
     priors = sorted(table["prior_mean"].unique())
     cells = [(metric, prior) for metric in METRICS for prior in priors]
-    body = ([name, *map(_cell, values[cells])] for name, values in wide.iterrows())
+    body = []
+    for name, values in wide.iterrows():
+        estimator, model = name.split("-")
+        body.append([model.upper(), ESTIMATORS[estimator], *map(_cell, values[cells])])
     words = {"mean_perplexity": "perplexity", "mean_conditional_perplexity": "conditional"}
-    heads = ["model", *(f"{words[metric]}, {prior:.2f}" for metric, prior in cells)]
-    return booktabs(heads, body, columns="lrrrr")
+    heads = ["model", "by", *(f"{words[metric]}, {prior:.2f}" for metric, prior in cells)]
+    return booktabs(heads, sorted(body), columns="llrrrr")
 
 
 def _cell(value: float) -> str:

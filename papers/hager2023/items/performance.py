@@ -23,7 +23,7 @@ from twotowers.results.statistics import from_moments, select
 
 TITLES = {PRODUCTION: PRODUCTION, **METHODS}
 COMPARISONS = len(DATASETS) * len(MEASURES) * (len(TITLES) - 1)
-SYMBOLS = {1: r"$\blacktriangle$", -1: r"$\blacktriangledown$", 0: ""}
+SYMBOLS = {1: r"$^{\blacktriangle}$", -1: r"$^{\blacktriangledown}$", 0: ""}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
@@ -98,4 +98,4 @@ def tex(table: pd.DataFrame) -> str:
 
 def _cell(row: pd.Series) -> str:
     spread = "" if pd.isna(row["sd"]) else f" ({row['sd']:.3f})"
-    return f"{row['value']:.3f}{spread} {SYMBOLS[int(row['mark'])]}".rstrip()
+    return f"{row['value']:.3f}{spread}{SYMBOLS[int(row['mark'])]}"
