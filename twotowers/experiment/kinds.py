@@ -135,6 +135,11 @@ class Kind:
         return getattr(self.module, "FACTORS", False)
 
     @property
+    def bias_features(self) -> bool:
+        """Whether a method fits towers of examination that read bias features of pages."""
+        return getattr(self.module, "BIAS_FEATURES", False)
+
+    @property
     def bias_alone(self) -> bool:
         """Whether a method estimates bias only, so that documents get no scores."""
         return getattr(self.module, "BIAS_ALONE", False)

@@ -107,6 +107,11 @@ class Log(Settled):
         return False
 
     @property
+    def bias_features(self) -> Sequence[str]:
+        """Bias features of its pages that towers of examination read."""
+        return ()
+
+    @property
     def same_queries(self) -> bool:
         """Whether all splits ask the same queries, so that pairs recur."""
         return True

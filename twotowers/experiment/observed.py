@@ -91,6 +91,9 @@ class ObservedLog(Recorded):
     baidu. Absent, the documents of a page stand at 1, 2, and so on."""
     cut: bool = False
     """Whether documents below the last position are left out. Otherwise they are an error."""
+    bias: Distinct[str] = ()
+    """Bias features of pages with sessions, columns of numbers. A tower of `model.examination`
+    reads them beside the position."""
     features: bool = False
     """Whether towers may read features of the documents. The data set then has them, and queries
     with annotated documents, on which rankings are measured."""
@@ -104,6 +107,8 @@ class ObservedLog(Recorded):
             need_pages(self, "a log of documents with features")
         if self.places is not None or self.cut:
             need_pages(self, "a log with gaps or cut pages", "places" if self.places else "cut")
+        if self.bias:
+            need_pages(self, "a log with bias features", "bias")
         if isinstance(self.split, Portions):
             need_pages(self, "a division by parts", "split")
         return self
@@ -115,6 +120,10 @@ class ObservedLog(Recorded):
     @property
     def has_features(self) -> bool:
         return self.features
+
+    @property
+    def bias_features(self) -> Sequence[str]:
+        return self.bias
 
     def clicks_inputs(self, file: Files, seed: int) -> None:
         return None
@@ -140,7 +149,9 @@ class ObservedLog(Recorded):
             where, counts = observed_splits(inputs[LOG], shares, **given)
             pairs = np.arange(where.size, dtype=np.int32).reshape(where.shape)
             return {split: Split(pairs, where, None, counts[split]) for split in SPLITS}
-        found = observed_pages(inputs[LOG], shares, places=self.places, cut=self.cut, **given)
+        found = observed_pages(
+            inputs[LOG], shares, places=self.places, cut=self.cut, bias=self.bias, **given
+        )
         read = found.pair
         if features is not None:
             described = read_documents(inputs[DOCUMENTS])

@@ -68,8 +68,8 @@ class Model(Settled):
     """Share of the features that the tower sees, from the first; or the first and the last of them,
     from 1, where -1 is the last of all."""
     examination: ExaminationField = Field(Examination(), json_schema_extra={"default": TABLE})
-    """The examination part: a `table` with a parameter per position, a tower of positions, or
-    `known`, the simulated user's own, held fixed. Its `dropout` applies to the part's logits."""
+    """The examination part: a `table` with a parameter per position, a tower of positions (and of
+    the log's `bias` features), or `known`, the simulated user's own, held fixed. Its `dropout` applies to the part's logits."""
     click_model: Any = Field(None, exclude=True)
     """The click model itself."""
 
@@ -298,6 +298,20 @@ class Setting(Settled):
                 "a log with 'queries: train', whose sessions all ask the training queries",
                 "model.tower",
             )
+
+        if log.bias_features:
+            if not self.method.kind.bias_features:
+                raise refused(
+                    f"method {self.method.kind.name!r} reads no bias features",
+                    "'likelihood', or a log without 'bias'",
+                    "method",
+                )
+            if not isinstance(self.model.examination.kind, Part):
+                raise refused(
+                    f"{self.model.examination.kind!r} reads no bias features, and the log has some",
+                    "a tower, such as 'linear'; or a log without 'bias'",
+                    "model.examination",
+                )
 
     def _check_measures(self) -> None:
         log, method = self.log, self.method.kind

@@ -72,6 +72,7 @@ def observed_pages(
     bootstrap: bool = False,
     places: str | None = None,
     cut: bool = False,
+    bias: Sequence[str] = (),
 ) -> ObservedPages:
     """Read a log's pages and divide them.
 
@@ -81,13 +82,13 @@ def observed_pages(
         positions: positions on a page.
         seed: divides the log.
         bootstrap: whether the pages of each split are drawn again, with replacement.
-        places, cut: see `twotowers.logs.page_arrays.read_page_arrays`.
+        places, cut, bias: see `twotowers.logs.page_arrays.read_page_arrays`.
 
     Raises:
         InputError: the file is not such a log, is empty, has a page longer than `positions`, or
             has no page for a split.
     """
-    log = read_page_arrays(path, positions=positions, places=places, cut=cut)
+    log = read_page_arrays(path, positions=positions, places=places, cut=cut, bias=bias)
     code, first = number_rows(np.where(log.where, log.pair + 1, 0))
     given = {"seed": seed, "path": path, "bootstrap": bootstrap}
     if all(isinstance(each, Portion) for each in shares.values()):
@@ -99,7 +100,8 @@ def observed_pages(
     for split, rows in found.items():
         place = np.broadcast_to(np.arange(positions, dtype=np.uint8), (len(rows), positions))
         clicks, where = log.clicks[rows], log.where[rows]
-        sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where, rows)
+        told = None if log.bias is None else log.bias[rows]
+        sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where, rows, told)
     return ObservedPages(log.pair[first], log.where[first], sessions, log.ids)
 
 

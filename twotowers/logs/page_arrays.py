@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError
+from twotowers.files.columns import is_text, wrong_type
 from twotowers.logs.sessions import GROUP, bias_features, read_sessions
 
 LONGEST = 200
@@ -28,6 +29,8 @@ class Pages:
         pairs: number of query-document pairs.
         number: [rows] how often the log has the page, fractions allowed; None if once.
         ids: columns query and document of the pairs by number, if pairs have ids.
+        bias: [rows, positions, features] float32, bias features; 0 where no document is shown.
+            None if none were asked for.
     """
 
     pair: np.ndarray
@@ -36,6 +39,7 @@ class Pages:
     pairs: int
     number: np.ndarray | None = None
     ids: pa.Table | None = None
+    bias: np.ndarray | None = None
 
 
 def read_page_arrays(
@@ -45,6 +49,7 @@ def read_page_arrays(
     rows: np.ndarray | None = None,
     places: str | None = None,
     cut: bool = False,
+    bias: Sequence[str] = (),
 ) -> Pages:
     """Read pages. Pairs are numbered in the order of their first occurrence.
 
@@ -53,15 +58,18 @@ def read_page_arrays(
         places: a bias feature with the position of each document, from 1 and rising, so that gaps
             stay; None if documents have the positions 1, 2, ...
         cut: whether documents below the last position are left out. Otherwise they are an error.
+        bias: bias features to read, columns of numbers.
 
     Raises:
-        InputError: see `checked_pages`; also for places that are no such positions.
+        InputError: see `checked_pages`; also for places that are no such positions, and bias
+            features that are missing or no finite numbers.
     """
     longest = LONGEST if cut else positions
     parts = [
         [
             numpy_of(batch["query"]),
             *map(numpy_of, shown_and_clicked(batch)),
+            _numbers(batch, bias, path),
             lengths,
             _where(batch, lengths, longest, places, path),
         ]
@@ -69,7 +77,7 @@ def read_page_arrays(
     ]
     if cut:
         parts = [_cut(*part, positions, path) for part in parts]
-    query, document, clicks, lengths, where = (
+    query, document, clicks, numbers, lengths, where = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
     del parts
@@ -83,7 +91,10 @@ def read_page_arrays(
         "query": np.asarray(query_names)[first // len(document_names)],
         "document": np.asarray(document_names)[first % len(document_names)],
     }
-    return Pages(pair, clicked, where, len(first), ids=pa.table(names))
+    told = np.zeros((*where.shape, len(bias)), np.float32) if bias else None
+    if told is not None:
+        told[where] = numbers
+    return Pages(pair, clicked, where, len(first), ids=pa.table(names), bias=told)
 
 
 def checked_pages(
@@ -122,9 +133,7 @@ def _where(batch, lengths, positions: int, places: str | None, path) -> np.ndarr
     """[pages, positions] bool: where pages show a document."""
     if places is None:
         return np.arange(positions) < lengths[:, None]
-    if places not in bias_features(batch.schema):
-        expected = "a bias feature with the position of each document"
-        raise InputError("the column is missing", path=path, field=places, expected=expected)
+    _check_there(batch, places, path, "a bias feature with the position of each document")
     place, page = numpy_of(batch[places].flatten()), np.repeat(np.arange(len(lengths)), lengths)
     rising = (np.diff(place) > 0) | (np.diff(page) > 0)
     wrong = ~((place >= 1) & (place <= positions) & np.append(True, rising)[: len(place)])
@@ -141,7 +150,29 @@ def _where(batch, lengths, positions: int, places: str | None, path) -> np.ndarr
     return where
 
 
-def _cut(query, document, clicks, lengths, where, positions: int, path) -> list[np.ndarray]:
+def _check_there(batch: pa.RecordBatch, name: str, path, expected: str) -> None:
+    if name not in bias_features(batch.schema):
+        raise InputError("the column is missing", path=path, field=name, expected=expected)
+
+
+def _numbers(batch: pa.RecordBatch, names: Sequence[str], path) -> np.ndarray:
+    """[shown, features] float32: some bias features of all pages, one page after the other."""
+    columns = np.zeros((len(batch["documents"].flatten()), len(names)), np.float32)
+    for at, name in enumerate(names):
+        _check_there(batch, name, path, "a bias feature with a number for each document")
+        values = batch[name].flatten()
+        if is_text(values.type):
+            raise wrong_type(values.type, name, path, "numbers")
+        columns[:, at] = numpy_of(values)
+        if not np.isfinite(columns[:, at]).all():
+            wrong = columns[~np.isfinite(columns[:, at]), at][0]
+            raise InputError(f"{wrong} was found", path=path, field=name, expected="finite numbers")
+    return columns
+
+
+def _cut(
+    query, document, clicks, numbers, lengths, where, positions: int, path
+) -> list[np.ndarray]:
     """The columns of some pages without what is below the last position."""
     where, kept = where[:, :positions], np.nonzero(where)[1] < positions
     if not (shown := where.sum(1)).all():
@@ -151,7 +182,7 @@ def _cut(query, document, clicks, lengths, where, positions: int, path) -> list[
             field="positions",
             expected="more positions",
         )
-    return [query, document[kept], clicks[kept], shown, where]
+    return [query, document[kept], clicks[kept], numbers[kept], shown, where]
 
 
 def shown_and_clicked(batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:

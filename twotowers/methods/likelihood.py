@@ -27,9 +27,9 @@ from twotowers.methods.page_fits import statistics_of
 from twotowers.methods.starts import starts_of, warn_of_starts
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.page_towers import PageTowers
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import PER_POSITION, CellModel
 from twotowers.models.relevance import HIGHEST, rescale
-from twotowers.models.towers import TOWERS, TwoTowers, scores, two_towers
+from twotowers.models.towers import KNOWN, TOWERS, TwoTowers, scores, two_towers
 from twotowers.objectives.likelihood import CountLoss, SessionLoss
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.embedding import EmbeddingTower
@@ -46,6 +46,7 @@ Weighting = Literal["none", "ips", "impressions", "queries"]
   as the click."""
 
 TRAINS = True
+BIAS_FEATURES = True
 
 CHUNK = 256
 """Queries evaluated at a time, which bounds memory."""
@@ -111,11 +112,12 @@ def fit(
 
 
 def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
-    """`TwoTowers` for a model of cells with attraction, `PageTowers` for all others."""
-    inputs = task.splits["train"].inputs
+    """`TwoTowers` for a model of cells with attraction, `PageTowers` for all others, and for all on
+    logs with bias features."""
+    inputs, bias = task.splits["train"].inputs, bias_of(task.splits["train"])
     # A tower whose inputs are numbers of pairs has one parameter per pair.
     width = task.pairs if inputs.ndim == 2 else inputs.shape[-1]
-    if isinstance(task.model, CellModel) and "attraction" in task.model.parts:
+    if isinstance(task.model, CellModel) and "attraction" in task.model.parts and not bias:
         return two_towers(
             task.tower,
             width=width,
@@ -132,16 +134,29 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
             field="log",
             expected="a log with 'record: sessions'",
         )
-    own = task.examination.get("examination") is None and not task.examination.get("dropout")
-    if heads or (task.examination and not own):
+    of_places = task.examination.get("examination")
+    if heads or of_places == KNOWN or task.examination.get("dropout"):
         raise InputError(
-            f"{type(task.model).__name__} allows no tower or dropout of examination, and no heads",
+            f"{type(task.model).__name__} allows no heads, and no examination that is known or "
+            "dropped",
             field="model.examination",
-            expected="'table', and a method without heads",
+            expected="'table' or a tower without 'dropout', and a method without heads",
+        )
+    if of_places is not None and PER_POSITION not in task.model.parts.values():
+        raise InputError(
+            f"{type(task.model).__name__} has no part per position that a tower could be of",
+            field="model.examination",
+            expected="'table', or a model that has one",
         )
     build = TOWERS.get(task.tower) if isinstance(task.tower, str) else task.tower
-    rngs = nnx.Rngs(task.seed)
-    return PageTowers(task.model, build, width, task.positions, rngs=rngs)
+    more = {"of_places": of_places, "bias": bias, "rngs": nnx.Rngs(task.seed)}
+    return PageTowers(task.model, build, width, task.positions, **more)
+
+
+def bias_of(split: Split) -> int:
+    """The number of bias features of a split's pages."""
+    bias = split.sessions[0].bias if split.sessions else None
+    return 0 if bias is None else bias.shape[-1]
 
 
 def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss) -> Fitted:
@@ -172,7 +187,9 @@ def _fitted_pages(task: Task, result: Fit, lane: int, log: int) -> Fitted:
         else None,
         page_losses=lambda split: page_losses(model, split, log),
         values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
-        estimate=_estimate(
+        estimate=None
+        if len(model.places)
+        else _estimate(
             model.towers, lambda: {p: each[...] for p, each in model.tables.items()}, task, log
         ),
     )
@@ -267,7 +284,8 @@ def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
             field="sessions",
             expected="one setting for each number of sessions, or a log that is recorded as cells",
         )
-    columns = {name: np.stack([getattr(log, name) for log in logs]) for name in OF_PAGES}
+    read = [*OF_PAGES, *(["bias"] if bias_of(split) else [])]
+    columns = {name: np.stack([getattr(log, name) for log in logs]) for name in read}
     return jax.device_put(SessionLoss(split.inputs, **columns))
 
 
@@ -275,7 +293,8 @@ def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
     """The objective on this many of its sessions, evenly spaced (on all, if it has fewer)."""
     sessions = min(sessions, loss.units)
     chosen = np.arange(sessions) * loss.units // sessions
-    return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in OF_PAGES})
+    read = [*OF_PAGES, *(["bias"] if loss.bias is not None else [])]
+    return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in read})
 
 
 def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
@@ -354,7 +373,8 @@ def page_losses(
         where, clicks = pages.where[rows], pages.clicks[rows] & pages.where[rows]
         columns = split.inputs[pages.query[rows]], documents
         if isinstance(model, PageTowers):
-            parts.append(_both_losses(model, *columns, where, clicks))
+            bias = None if pages.bias is None else pages.bias[rows]
+            parts.append(_both_losses(model, *columns, where, clicks, bias))
         else:
             position = np.broadcast_to(np.arange(documents.shape[1]), documents.shape)
             losses = _row_losses(model, *columns, position, where, clicks)

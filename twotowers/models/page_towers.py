@@ -15,9 +15,13 @@ from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 class PageTowers(nnx.Module):
     """A click model with a tower for each part per document, and a table for each other part.
 
+    Parts per position may have towers, too, which read the position and bias features of the
+    document there (thesis, Listing 5.4).
+
     Attributes:
         model: the click model.
         towers: part -> tower, which maps inputs [..., documents, *] to logits [..., documents].
+        places: part -> tower, which maps one-hot positions, followed by bias features, to logits.
         tables: part -> logits per position, per jump or of the single probability. They start
             at 0, which is probability 1/2.
     """
@@ -29,20 +33,40 @@ class PageTowers(nnx.Module):
         width: int,
         positions: int,
         *,
+        of_places: Callable[..., nnx.Module] | None = None,
+        bias: int = 0,
         rngs: nnx.Rngs,
     ):
+        """Build towers and tables.
+
+        Args:
+            model: the click model.
+            build: builds a tower of documents.
+            width: numbers per document.
+            positions: of a page.
+            of_places: builds a tower of positions; None for tables.
+            bias: number of bias features.
+            rngs: of starts.
+        """
         self.model = model
         shapes = {PER_POSITION: (positions,), PER_JUMP: (positions, positions), ONCE: ()}
-        towers, tables = {}, {}
+        towers, places, tables = {}, {}, {}
         for part, kind in self.model.parts.items():
             if kind == PER_DOCUMENT:
                 towers[part] = build(width, rngs=rngs)
+            elif kind == PER_POSITION and of_places is not None:
+                places[part] = of_places(positions + bias, rngs=rngs)
             else:
                 tables[part] = nnx.Param(jnp.zeros(shapes[kind]))
         self.towers, self.tables = nnx.Dict(towers), nnx.Dict(tables)
+        self.places = nnx.Dict(places)
 
     def chances(
-        self, inputs: jax.Array, documents: jax.Array, key: jax.Array | None = None
+        self,
+        inputs: jax.Array,
+        documents: jax.Array,
+        key: jax.Array | None = None,
+        bias: jax.Array | None = None,
     ) -> dict[str, Chance]:
         """The chance of each part, laid out for pages.
 
@@ -50,28 +74,41 @@ class PageTowers(nnx.Module):
             inputs: [..., documents, *] the towers' inputs for the documents of each page's query.
             documents: [..., K] index among these of the document at each position.
             key: source of randomness of dropout. Given while training only.
+            bias: [..., K, features] bias features of the document at each position.
         """
         logits = {part: table[...] for part, table in self.tables.items()}
         for number, (part, tower) in enumerate(self.towers.items()):
             own = None if key is None else jax.random.fold_in(key, number)
             logits[part] = jnp.take_along_axis(tower(inputs, own), documents, axis=-1)
+        if len(self.places):
+            read = jnp.broadcast_to(
+                jnp.eye(documents.shape[-1]), (*documents.shape, documents.shape[-1])
+            )
+            read = read if bias is None else jnp.concatenate([read, bias], axis=-1)
+        for number, (part, tower) in enumerate(self.places.items(), start=len(self.towers)):
+            own = None if key is None else jax.random.fold_in(key, number)
+            logits[part] = tower(read, own)
         return {part: Chance.from_logits(each) for part, each in logits.items()}
 
-    def row_losses(self, inputs, documents, position, shown, clicked, key=None) -> jax.Array:
+    def row_losses(
+        self, inputs, documents, position, shown, clicked, key=None, *, bias=None
+    ) -> jax.Array:
         """-ln P(click or none, as observed | clicks above) at each position of pages: [..., K].
 
         The interface is that of `TwoTowers.row_losses`. Rows must be the positions of a page from
         top to bottom, because each click depends on those above it.
         """
-        chance = self.model.conditional(self.chances(inputs, documents, key), clicked)
+        chance = self.model.conditional(self.chances(inputs, documents, key, bias), clicked)
         return losses(chance, clicked, shown)
 
-    def page_losses(self, inputs, documents, shown, clicked) -> tuple[jax.Array, jax.Array]:
+    def page_losses(
+        self, inputs, documents, shown, clicked, bias=None
+    ) -> tuple[jax.Array, jax.Array]:
         """-ln P(click or none, as observed), first not given other clicks, then given those above.
 
         Both are [..., K].
         """
-        chances = self.chances(inputs, documents)
+        chances = self.chances(inputs, documents, bias=bias)
         alone = self.model.marginal(chances).broadcast(clicked.shape)
         given = self.model.conditional(chances, clicked)
         return losses(alone, clicked, shown), losses(given, clicked, shown)

@@ -94,6 +94,7 @@ class SessionLoss:
         clicks: [lanes, sessions, positions] bool.
         where: [lanes, sessions, positions] bool, False past the end of a page.
         labels: name -> [lanes, queries, documents] labels that heads read.
+        bias: [lanes, sessions, positions, features] bias features, if the model reads any.
     """
 
     inputs: jax.Array
@@ -102,6 +103,7 @@ class SessionLoss:
     clicks: jax.Array
     where: jax.Array
     labels: Mapping[str, jax.Array] = field(default_factory=dict)
+    bias: jax.Array | None = None
 
     @property
     def units(self) -> int:
@@ -118,6 +120,8 @@ class SessionLoss:
         position = jnp.broadcast_to(jnp.arange(documents.shape[-1]), documents.shape)
         clicks = self.clicks[lane, index] & where
         told = told_of(self.labels, lane, query)
+        if self.bias is not None:
+            told["bias"] = self.bias[lane, index]
         cells = model.row_losses(
             self.inputs[query], documents, position, where, clicks, key, **told
         )
