@@ -69,7 +69,8 @@ class Model(Settled):
     from 1, where -1 is the last of all."""
     examination: ExaminationField = Field(Examination(), json_schema_extra={"default": TABLE})
     """The examination part: a `table` with a parameter per position, a tower of positions (and of
-    the log's `bias` features), or `known`, the simulated user's own, held fixed. Its `dropout` applies to the part's logits."""
+    the log's `bias` features), or `known`, the simulated user's own, held fixed. Its `dropout`
+    applies to the part's logits."""
     click_model: Any = Field(None, exclude=True)
     """The click model itself."""
 
