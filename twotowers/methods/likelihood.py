@@ -187,6 +187,7 @@ def _fitted_pages(task: Task, result: Fit, lane: int, log: int) -> Fitted:
         else None,
         page_losses=lambda split: page_losses(model, split, log),
         values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
+        history=result.history[:, lane],
         estimate=None
         if len(model.places)
         else _estimate(
