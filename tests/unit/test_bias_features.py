@@ -74,6 +74,7 @@ def setting(bias=("large",), model="position_based", examination="linear", **mor
 def test_the_effect_of_a_bias_feature_is_found(log):
     task, [found] = fit_lanes({"log": log}, setting(), seed=1)
     test = task.splits["test"]
+    assert found.values["effect_on_examination_1"] == pytest.approx(LARGE, abs=0.2)
     alone, given = found.page_losses(test)
     assert alone == pytest.approx(given)  # Clicks of the position-based model are independent.
     _, [without] = fit_lanes({"log": log}, setting(bias=()), seed=1)
@@ -101,6 +102,9 @@ def test_every_part_per_position_reads_the_position_and_what_is_there(part):
     for page, place in np.ndindex(2, K):
         read = np.concatenate([np.eye(K)[place], bias[page, place]])
         assert found.logits[page, place] == pytest.approx(float(tower(read)), abs=1e-6)
+    weights = tower.layer.kernel[K:, 0]
+    effects = towers.effects(bias, np.array([[True, True, False]] * 2))[part]
+    assert effects == pytest.approx(weights)
 
 
 def test_a_model_of_positions_alone_reads_them(log):

@@ -23,6 +23,7 @@ from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
 from twotowers.fitting.gradient import fit as gradient_fit
+from twotowers.logs.simulation import Sessions
 from twotowers.methods.page_fits import statistics_of
 from twotowers.methods.starts import starts_of, warn_of_starts
 from twotowers.methods.task import Fitted, Split, Task
@@ -186,7 +187,11 @@ def _fitted_pages(task: Task, result: Fit, lane: int, log: int) -> Fitted:
         if len(model.towers)
         else None,
         page_losses=lambda split: page_losses(model, split, log),
-        values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
+        values={
+            "epochs": result.epochs[lane],
+            "validation_loss": result.loss[lane],
+            **_effects(model, task.splits["train"].sessions[log]),
+        },
         history=result.history[:, lane],
         estimate=None
         if len(model.places)
@@ -194,6 +199,18 @@ def _fitted_pages(task: Task, result: Fit, lane: int, log: int) -> Fitted:
             model.towers, lambda: {p: each[...] for p, each in model.tables.items()}, task, log
         ),
     )
+
+
+def _effects(model: PageTowers, pages: Sessions) -> dict[str, float]:
+    """The effect of each bias feature, by its number from 1 (`PageTowers.effects`)."""
+    if pages.bias is None:
+        return {}
+    found = model.effects(*map(jnp.asarray, (pages.bias[:PAGES], pages.where[:PAGES])))
+    return {
+        f"effect_on_{part}_{number}": float(value)
+        for part, values in found.items()
+        for number, value in enumerate(values, start=1)
+    }
 
 
 def _estimate(

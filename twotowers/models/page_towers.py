@@ -80,11 +80,7 @@ class PageTowers(nnx.Module):
         for number, (part, tower) in enumerate(self.towers.items()):
             own = None if key is None else jax.random.fold_in(key, number)
             logits[part] = jnp.take_along_axis(tower(inputs, own), documents, axis=-1)
-        if len(self.places):
-            read = jnp.broadcast_to(
-                jnp.eye(documents.shape[-1]), (*documents.shape, documents.shape[-1])
-            )
-            read = read if bias is None else jnp.concatenate([read, bias], axis=-1)
+        read = _read(documents.shape, bias)
         for number, (part, tower) in enumerate(self.places.items(), start=len(self.towers)):
             own = None if key is None else jax.random.fold_in(key, number)
             logits[part] = tower(read, own)
@@ -113,7 +109,31 @@ class PageTowers(nnx.Module):
         given = self.model.conditional(chances, clicked)
         return losses(alone, clicked, shown), losses(given, clicked, shown)
 
+    def effects(self, bias: jax.Array, where: jax.Array) -> dict[str, jax.Array]:
+        """Part -> [features] by how much a unit of each bias feature changes the part's log-odds.
+
+        It is the mean of the derivative over the documents of pages: the weight of a linear tower.
+
+        Args:
+            bias: [pages, K, features].
+            where: [pages, K] bool, whether there is a document.
+        """
+
+        def change(tower: nnx.Module) -> jax.Array:
+            def logits(values: jax.Array) -> jax.Array:
+                return tower(_read(where.shape, values)).sum(where=where)
+
+            return jax.grad(logits)(bias).sum((0, 1), where=where[..., None]) / where.sum()
+
+        return {part: change(tower) for part, tower in self.places.items()}
+
     def scores(self, inputs: jax.Array) -> jax.Array:
         """Ranking scores: [..., documents], higher is better."""
         logits = {part: tower(inputs) for part, tower in self.towers.items()}
         return self.model.relevance({p: Chance.from_logits(each) for p, each in logits.items()})
+
+
+def _read(shape: tuple[int, ...], bias: jax.Array | None) -> jax.Array:
+    """[*shape, K + features] what a tower of places reads: one-hot positions and bias features."""
+    places = jnp.broadcast_to(jnp.eye(shape[-1]), (*shape, shape[-1]))
+    return places if bias is None else jnp.concatenate([places, bias], axis=-1)
