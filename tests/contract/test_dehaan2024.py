@@ -15,6 +15,7 @@ from tests.judging import altered, assert_broken, to, untested
 from twotowers import ANNOTATIONS
 from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import bands, results
+from twotowers.results.standing import REAL, STAND_IN
 from twotowers.standins.baidu import world_of
 from twotowers.standins.baidu_files import write_part
 
@@ -26,7 +27,7 @@ item = partial(drawing, "dehaan2024")
 
 @cache
 def printed():
-    return results("dehaan2024")
+    return results("dehaan2024").assign(stands_on=REAL)
 
 
 @cache
@@ -58,6 +59,12 @@ def test_the_printed_numbers_bear_out_what_the_paper_says(name):
     expected = REPRODUCED if name in PRINTED else NOT_TESTABLE
     assert judge(JUDGED[name], printed()).verdict == expected
     assert judge(JUDGED[name], made_up()).verdict == REPRODUCED
+
+
+def test_a_generated_log_says_nothing_of_how_well_baidu_s_order_is_predicted():
+    found = judge(JUDGED["1"], printed().assign(stands_on=STAND_IN))
+    assert found.verdict == NOT_TESTABLE
+    assert "a generated log: nDCG@10 of its order is .933" in found.reason
 
 
 def ndcg(setting, **more):

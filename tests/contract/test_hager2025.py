@@ -92,8 +92,8 @@ def parts_of(number: str) -> list[str]:
 
 # Claim (and letters), change, rows to change, and words of the condition that it must break.
 MUTATIONS = [
-    ("1", off, {**BIAS, "setting": FITS, "temperature": 0}, "|err@10|"),
-    ("1", off, {**BIAS, "setting": FITS, "temperature": 1, "position": 25}, "|err@25|"),
+    ("1", off, {**BIAS, "setting": FITS, "temperature": 0}, "|error at rank 10|"),
+    ("1", off, {**BIAS, "setting": FITS, "temperature": 1, "position": 25}, "|error at rank 25|"),
     ("2", truth, {**BIAS, "setting": "fit-embedding", "temperature": 0}, "at tau 0"),
     ("2", off, {**BIAS, "setting": "fit-embedding", "temperature": 0.666}, ">= .333"),
     *(

@@ -195,7 +195,8 @@ def test_a_count_that_no_seed_moves_needs_each_seed_alone():
     found = decide(claimed(at_least("the share of pairs in order", 1), judge=share), frame)
     assert (found.verdict, found.held) == (UNDECIDED, "10 of 10")
     assert found.reason == (
-        "open: the share of pairs in order is at least 1 (no seed moves it, which may be chance)"
+        "open: the share of pairs in order is at least 1 "
+        "(the same in every seed, which may be chance)"
     )
 
 
@@ -317,6 +318,13 @@ def test_a_claim_on_printed_means_beside_runs_says_so():
     assert on_authors(claim, authors) == ("it = 9", "holds", "printed means")
     nothing = claimed(above("it", 0), judge=lambda r: seed_means(r, {"lane": None}, setting="u"))
     assert on_authors(nothing, authors) == ("", "", "")
+
+
+def test_printed_numbers_are_not_compared_with_themselves():
+    claim = claimed(above("it", 0))
+    for against, expected in ((False, "holds"), (True, "")):
+        one = Claim(**{**vars(claim), "against_printed": against})
+        assert judged([one], ALL, ALL)["authors_verdict"].item() == expected
 
 
 def test_runs_of_one_item_are_seen_by_its_claims_alone():

@@ -113,6 +113,8 @@ class Claim:
         names: What columns, and their values, are called in texts.
         chance: False for a claim that no chance enters, or whose conditions are a test.
         gated: False for a claim that fits fail: gates of fits leave it alone (docs/verdicts.md).
+        against_printed: True for a claim that compares with printed numbers. It is not judged on
+            its authors' results, which are these numbers.
     """
 
     id: str
@@ -126,6 +128,7 @@ class Claim:
     names: Names = field(default_factory=dict)
     chance: bool = True
     gated: bool = True
+    against_printed: bool = False
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -194,18 +197,22 @@ class Claims(list[Claim]):
         origin: str | None = None,
         chance: bool | None = None,
         gated: bool = True,
+        against_printed: bool = False,
         **lane,
     ) -> Callable:
         """A decorator that adds the claims measured by a judge.
 
         Args:
-            id, item, where, statement, conditions, also, origin, chance, gated: As in `Claim`.
+            id, item, where, statement, conditions, also, origin, chance, gated, against_printed:
+                As in `Claim`.
             parts: Label -> arguments of the judge, for a statement about several cases. Each makes
                 a claim of its own, such as 4a and 4b, and the label ends its statement.
             letters: The letters of the parts.
             lane: Further arguments of the judge.
         """
-        said = {"origin": origin, "chance": chance, "gated": gated}
+        said = {
+            "origin": origin, "chance": chance, "gated": gated, "against_printed": against_printed,
+        }  # fmt: skip
         own = {**self._common, **{key: value for key, value in said.items() if value is not None}}
 
         def of(judge: Callable) -> Callable:

@@ -204,7 +204,7 @@ def judge_all(
             ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is left out at this scale")
             on_all = ours.verdict
         theirs = "", "", ""
-        if authors is not None and len(authors):
+        if authors is not None and len(authors) and not claim.against_printed:
             own = authors_of(claim, authors, known or items)
             theirs = on_authors(claim, own) if len(own) else theirs
         stands_on = weakest(data[need] for need in needs or data)

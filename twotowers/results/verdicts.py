@@ -278,7 +278,7 @@ class _Check:
         if not self.condition.relation:
             return f"{self.condition.words} (not so in every seed, or fewer than {LEAST_ALONE})"
         if np.isinf(self.error).any():
-            return f"{self.condition.words} (no seed moves it, which may be chance)"
+            return f"{self.condition.words} (the same in every seed, which may be chance)"
         half = np.where(
             self.met, half_width(self.error, freedom), failing_width(self.error, freedom, numbers)
         )

@@ -1,7 +1,7 @@
 """Claims 1 to 10: fits of simulated clicks, whose biases and rankings the authors publish too.
 
-Biases are relative to position 1, and so is the truth, -ln k: err@k is estimate + ln k at
-position k. All comparisons are between means over seeds.
+Biases are relative to position 1, and so is the truth, -ln k: the error at rank k is
+estimate + ln k. All comparisons are between means over seeds.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def naive_errors(
 @CLAIMS.add(
     "1", "fig2", "Sec. 8.1, Fig. 2",
     "A well-specified model on features recovers position bias even on deterministic rankings",
-    at_most("alpha 1, every tau: |err@10|", BIAS_GAP), at_most("|err@25|", 0.2),
+    at_most("alpha 1, every tau: |error at rank 10|", BIAS_GAP), at_most("|error at rank 25|", 0.2),
     parts=FIT,
 )  # fmt: skip
 def recovered(results: pd.DataFrame, setting: str) -> Measured:
@@ -77,7 +77,8 @@ def recovered(results: pd.DataFrame, setting: str) -> Measured:
 @CLAIMS.add(
     "2", "fig2", "Sec. 8.1, Fig. 2 right",
     "Separate parameters per query-document pair need swaps to be identified",
-    above("alpha 1: |err@10| at tau 0", 0.2), at_most("|err@10| at each tau >= .333", BIAS_GAP),
+    above("alpha 1: |error at rank 10| at tau 0", 0.2),
+    at_most("|error at rank 10| at each tau >= .333", BIAS_GAP),
 )  # fmt: skip
 def swaps_identify(results: pd.DataFrame) -> Measured:
     error = naive_errors(results, "fit-embedding", (10,))[10].abs()
@@ -147,8 +148,8 @@ def as_strongly(results: pd.DataFrame, setting: str) -> Measured:
 @CLAIMS.add(
     "5", "fig3", "Sec. 8.2, Fig. 3",
     "Misfit alone biases the estimates on fully random rankings, but less",
-    above("alpha 1: |err@10| at tau 1", REMAINS),
-    below("|err@10| at tau 1", 0.5, "times that at tau 0"),
+    above("alpha 1: |error at rank 10| at tau 1", REMAINS),
+    below("|error at rank 10| at tau 1", 0.5, "times that at tau 0"),
     parts=MISFIT,
 )  # fmt: skip
 def error_remains(results: pd.DataFrame, setting: str) -> Measured:
@@ -164,7 +165,7 @@ def error_remains(results: pd.DataFrame, setting: str) -> Measured:
     certain(at_most("alpha 1: the change of an estimate by weighting at tau 0", SAME)),
     at_most("the spread@10 over tau > 0 with weighting", BIAS_GAP),
     below("the spread@10 over tau > 0 with weighting", 1, "times that without"),
-    above("|err@10| at each tau > 0 with weighting", REMAINS),
+    above("|error at rank 10| at each tau > 0 with weighting", REMAINS),
     parts=MISFIT,
 )  # fmt: skip
 def weighting_helps(results: pd.DataFrame, setting: str) -> Measured:
@@ -222,7 +223,7 @@ def deep_harmless(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "9b", "fig5", "App. B; the same models' bias in the authors' repository",
     "With a policy learned from features the effect on position bias is greatly reduced",
-    above("alpha 1, tau 0: |err@10| with the expert policy", REDUCED,
+    above("alpha 1, tau 0: |error at rank 10| with the expert policy", REDUCED,
           "times that with the deep policy"),
     also=("fig1",),
 )  # fmt: skip
@@ -239,10 +240,10 @@ def deep_biases_less(results: pd.DataFrame) -> Measured:
 
 
 BESIDE = (
-    above("the largest difference in |err@10| of two policies, of which the more biased loses at "
-          f"most {short(NDCG_LOSS)} nDCG@10 to the other,", BIAS_GAP),
-    shown("|err@10| of these two"), shown("nDCG@10 of these two", digits=4),
-    shown(f"pairs of policies whose |err@10| are more than {short(BIAS_GAP)} apart"),
+    above("the largest difference in |error at rank 10| of two policies, of which the more biased "
+          f"loses at most {short(NDCG_LOSS)} nDCG@10 to the other,", BIAS_GAP),
+    shown("|error at rank 10| of these two"), shown("nDCG@10 of these two", digits=4),
+    shown(f"pairs of policies whose |error at rank 10| are more than {short(BIAS_GAP)} apart"),
     shown(f"of these, pairs in which the more biased loses at most {short(NDCG_LOSS)} nDCG@10"),
 )  # fmt: skip
 
