@@ -18,7 +18,7 @@ def test_published_rows_and_columns_are_grey_and_marks_stand_apart():
         r"\midrule",
         ["A & B".replace("&", r"\&"), "ours", "$< 10^{-8}$", r"-.5\,\%"],
     ]
-    table = printed(booktabs(["Model", "", r"$\theta_{10}$", "paper"], body, columns="llrr"))
+    [table] = printed(booktabs(["Model", "", r"$\theta_{10}$", "paper"], body, columns="llrr"))
     grey = '<span class="published">{}</span>'.format
     mark = '<sup class="mark">{}</sup>'.format
     assert [[cell.html for cell in row] for row in table.head] == [
@@ -48,10 +48,15 @@ $-1$ & $0.5$ & $\infty$ \\
 \bottomrule
 \end{longtable}
 """
-    table = printed(tex)
+    [table] = printed(tex)
     assert [[cell.span for cell in row] for row in table.head] == [[1, 2], [1, 1, 1]]
     assert shown(table) == [["<em>fit</em>, unweighted"], ["−1", "0.5", "∞"]]
     assert [cell.published for cell in table.groups[0][1]] == [False, False, True]
+
+
+def test_two_tables_of_a_file():
+    one, two = (booktabs([name], [["$1$"]], columns="r") for name in "ab")
+    assert [table.head[0][0].html for table in printed(one + "\n" + two)] == ["a", "b"]
 
 
 def test_an_unknown_command_is_an_error():

@@ -92,6 +92,19 @@ def test_verdicts_are_kept_and_read_again(tmp_path):
     assert read_recorded([path], digest="another")["1"][0]["changed"]
 
 
+def test_a_run_on_files_that_told_nothing_of_them_is_left_out(tmp_path):
+    page(tmp_path)
+    kept = {"scale": "laptop", "root": tmp_path}
+    plain = record(tmp_path, "sample2025", name="laptop", **kept)
+    files = record(tmp_path, "sample2025", name="files", **kept)
+    table = pd.read_csv(files).assign(datasets="mq2008: unverified data")
+    table.loc[table["claim"] == "1", "measured"] = "another number"
+    table.to_csv(files, index=False)
+    found = read_recorded([plain, files], digest="")
+    assert [row["name"] for row in found["1"]] == ["laptop", "files"]
+    assert [row["name"] for row in found["2a"]] == ["laptop"]
+
+
 @pytest.mark.parametrize(
     ("provenance", "said"),
     [

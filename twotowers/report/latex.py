@@ -99,9 +99,16 @@ def moment(
 
 
 def scientific(number: float, digits: int) -> str:
-    """Digits and a power of ten, in math mode; the power alone where the digits are 1."""
+    """Digits and a power of ten, in math mode; the power alone where the digits are 1. A whole
+    number of so many digits is itself.
+
+    >>> scientific(8387.0, 4), scientific(2e-5, 1), scientific(83870.0, 4)
+    ('8{,}387', '2 \\\\times 10^{-5}', '8.387 \\\\times 10^{4}')
+    """
     if number == 0:
         return "0"
+    if 1 <= number < 10**digits and number == round(number):
+        return f"{number:,.0f}".replace(",", "{,}")
     mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
     power = f"10^{{{int(exponent)}}}"
     return power if float(mantissa) == 1 else rf"{mantissa} \times {power}"

@@ -234,29 +234,36 @@ def conclusion(counts: Mapping[str, int]) -> str:
         >>> conclusion({"reproduced": 3, "contradicted": 0, "undecided": 1, "not testable": 0})
         'What can be told holds.'
         >>> conclusion({"reproduced": 1, "contradicted": 1, "undecided": 5, "not testable": 0})
-        'Some of it holds and some does not, but most of it stays open.'
+        'Most of it stays open. Of the rest, some holds and some does not.'
     """
     held, failed = counts[REPRODUCED], counts[CONTRADICTED]
     unknown = sum(counts.values()) - held - failed
     if not held + failed:
         return "This cannot be told yet."
+    if unknown > held + failed:
+        rest = (
+            "some holds and some does not"
+            if held and failed
+            else "all holds"
+            if held
+            else "all fails"
+        )
+        return f"Most of it stays open. Of the rest, {rest}."
     if failed:
-        said = "Some of it holds and some does not" if held else "What can be told fails"
-    else:
-        said = "What can be told holds" if unknown else "All of it holds"
-    return said + (", but most of it stays open." if unknown > held + failed else ".")
+        return "Some of it holds and some does not." if held else "What can be told fails."
+    return "What can be told holds." if unknown else "All of it holds."
 
 
 def _item_view(item: ItemPage, folder: Path) -> dict:
     """What the template needs of an item."""
     links = {name: link(item.files[name], folder) for name in FORMATS if name in item.files}
-    tex = (folder / item.files["tex"]).read_text(encoding="utf-8") if "tex" in links else None
+    tex = (folder / item.files["tex"]).read_text(encoding="utf-8") if "tex" in links else ""
     return vars(item) | {
         "label": printed_name(item.name),
         "image": links.get("svg"),
         "size": svg_size(folder / item.files["svg"]) if "svg" in links else None,
         "links": links,
-        "printed": tex and printed(tex),
+        "printed": printed(tex) if tex else [],
         "comparison": comparison_view(item.table, item.highlight, item.headings, item.metrics),
         "tally": tally(item.claims),
     }
@@ -268,10 +275,7 @@ def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
     return {
         **{word: view[word] for word in TOLD},
         "items": [
-            {
-                **{word: item[word] for word in shown},
-                "preview": item["printed"] and _preview(item["printed"]),
-            }
+            {**{word: item[word] for word in shown}, "preview": _preview(item["printed"])}
             for item in view["items"]
         ],
         "claims": sorted(_rows(paper), key=_number),
@@ -284,10 +288,10 @@ def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
     }
 
 
-def _preview(table: Printed) -> list[list[str]]:
+def _preview(tables: Sequence[Printed]) -> list[list[str]]:
     """The first rows of a table, as a small picture of it."""
     rows, columns = PREVIEW
-    shown = [row for group in table.groups for row in group][:rows]
+    shown = [row for table in tables[:1] for group in table.groups for row in group][:rows]
     # The numbers are what a table is for: texts before them are cut.
     return [[cell.text for cell in row][-columns:] for row in shown]
 

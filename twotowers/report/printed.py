@@ -1,7 +1,7 @@
 """A LaTeX table as a page shows it: the few commands that our tables use, as HTML.
 
 >>> from twotowers.report.latex import booktabs
->>> view = printed(booktabs(["n", "paper"], [["$2 \\\\times 10^{-14}$", "--"]], columns="lr"))
+>>> [view] = printed(booktabs(["n", "paper"], [["$2 \\\\times 10^{-14}$", "--"]], columns="lr"))
 >>> [cell.html for cell in view.groups[0][0]]
 ['2 × 10<sup>−14</sup>', '<span class="published">–</span>']
 """
@@ -30,6 +30,7 @@ TAGS = {
 }
 _SIGN = re.compile("|".join(map(re.escape, sorted(SIGNS, key=len, reverse=True))))
 _TAG = re.compile(rf"({'|'.join(map(re.escape, TAGS))})(?:\{{([^{{}}]*)\}}|(\w))")
+_TABLE = re.compile(r"\\begin\{\w+\}\{([^\n]*)\}\s*\\toprule(.*?)\\bottomrule", re.DOTALL)
 _GROUP = re.compile(r"\\(?:midrule|addlinespace)")
 _RULE = re.compile(r"\\(endhead|cmidrule\(lr\)\{[\d-]+\})\s*")
 _SPANNING = re.compile(r"\\multicolumn\{(\d+)\}\{(\w)\}\{(.*)\}", re.DOTALL)
@@ -66,16 +67,18 @@ class Printed:
     groups: list[list[list[Cell]]] = field(default_factory=list)
 
 
-def printed(tex: str) -> Printed:
-    """Read a table that `twotowers.report.latex.booktabs` or a drawing wrote.
+def printed(tex: str) -> list[Printed]:
+    """Read the tables of a file that `twotowers.report.latex.booktabs` or a drawing wrote.
 
     Raises:
         InputError: a cell has a command that is not among SIGNS and TAGS.
     """
-    # Column by column: its side, and whether all of it is grey.
-    columns = re.search(r"\\begin\{\w+\}\{(.*)\}", tex)[1]
+    return [_table(columns, body) for columns, body in _TABLE.findall(tex)]
+
+
+def _table(columns: str, body: str) -> Printed:
+    # Column by column: whether all of it is grey, and its side.
     sides = re.findall(r"(>\{\\color\{gray\}\})?([lrc])", columns)
-    body = tex.split(r"\toprule")[1].split(r"\bottomrule")[0]
     head, *groups = (
         [[*_cells(row, sides)] for row in _rows(group)] for group in _GROUP.split(body)
     )

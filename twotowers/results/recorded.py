@@ -15,7 +15,7 @@ import pandas as pd
 from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.results.claims import NOT_TESTABLE, UNDECIDED
-from twotowers.results.standing import KINDS
+from twotowers.results.standing import KINDS, REAL, UNVERIFIED
 
 SCALES = ("smoke", "laptop", "paper")
 """From the weakest evidence to the strongest."""
@@ -50,6 +50,9 @@ def write_recorded(path: str | Path, claims: Iterable[Row], about: Row) -> None:
 def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list[dict]]:
     """By claim: what earlier runs found of it, each with its `name`, and whether it has `changed`.
 
+    A run on real files that measured the same as one without any has told nothing of them, and is
+    left out.
+
     Args:
         paths: Files of one paper.
         digest: Of the code and settings today.
@@ -74,7 +77,17 @@ def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list
                 )
             told = row | {"name": path.stem, "changed": row["digest"] != digest}
             found.setdefault(row["claim"], []).append(told)
-    return found
+    return {claim: _of_its_data(rows) for claim, rows in found.items()}
+
+
+def _of_its_data(rows: Sequence[dict]) -> list[dict]:
+    on_files = [any(kind in row["datasets"] for kind in (REAL, UNVERIFIED)) for row in rows]
+    without = {row["measured"] for row, files in zip(rows, on_files, strict=True) if not files}
+    return [
+        row
+        for row, files in zip(rows, on_files, strict=True)
+        if not (files and row["measured"] in without)
+    ]
 
 
 def strongest(here: Row, recorded: Sequence[Row], *, scale: str, seeds: str) -> Row | None:

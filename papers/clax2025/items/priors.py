@@ -29,7 +29,11 @@ def tex(table: pd.DataFrame) -> str:
         estimator, model = name.split("-")
         body.append([model.upper(), ESTIMATORS[estimator], *map(_cell, values[cells])])
     words = {"mean_perplexity": "perplexity", "mean_conditional_perplexity": "conditional"}
-    heads = ["model", "by", *(f"{words[metric]}, {prior:.2f}" for metric, prior in cells)]
+    heads = [
+        "model",
+        "by",
+        *(f"{words[metric]}, prior 1/{1 / prior:.0f}" for metric, prior in cells),
+    ]
     return booktabs(heads, sorted(body), columns="llrrrr")
 
 

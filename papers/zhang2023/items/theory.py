@@ -8,13 +8,13 @@ from twotowers.report.latex import booktabs
 from twotowers.results.statistics import over_seeds, select
 
 COLUMNS = {
-    ("theorem2", "dimension"): "directions",
-    ("theorem2", "share_worse"): "rank worse",
-    ("lemma7", "excess_loss"): "dropout",
-    ("proposition9, click", "excess_loss"): "reversal, click",
-    ("proposition9, click", "order_kept"): "in order",
-    ("proposition9, relevance", "excess_loss"): "reversal, relevance",
-    ("proposition9, relevance", "order_kept"): "in order",
+    ("theorem2", "dimension"): "free directions",
+    ("theorem2", "share_worse"): "share that ranks worse",
+    ("lemma7", "excess_loss"): "loss, dropout",
+    ("proposition9, click", "excess_loss"): "loss, reversal on clicks",
+    ("proposition9, click", "order_kept"): "order kept",
+    ("proposition9, relevance", "excess_loss"): "loss, reversal on relevance",
+    ("proposition9, relevance", "order_kept"): "order kept",
 }
 SUPPORTS = ("all cells", "connected", "two blocks", "oracle", "swapped units")
 MEASURED = ["dimension", "share_worse", "excess_loss", "examination_share_least",
@@ -34,14 +34,16 @@ def tex(table: pd.DataFrame) -> str:
     # The larger, the worse, but for an order that is kept.
     worst = of.min().where(of.max().index.get_level_values("metric") == "order_kept", of.max())
     body = [
-        [support, *(_number(worst.get((*column, support))) for column in COLUMNS)]
+        [support, *(_number(worst.get((*column, support)), column[1]) for column in COLUMNS)]
         for support in SUPPORTS
     ]
     heads = ["support", *COLUMNS.values()]
     return booktabs(heads, body, columns="l" + "r" * len(COLUMNS))
 
 
-def _number(value: float | None) -> str:
+def _number(value: float | None, metric: str) -> str:
     if value is None:
         return "--"
+    if metric == "order_kept":
+        return "yes" if value == 1 else "no"
     return f"{value:.3g}" if value == 0 or value > 1e-4 else f"{value:.0e}"
