@@ -44,7 +44,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
         ItemPage(
             name=name,
             **{word: item[word] for word in ("title", "caption", "expected", "kind")},
-            **{word: item[word] for word in ("highlight", "needs", "headings", "metrics")},
+            **{word: item[word] for word in ("highlight", "needs", "headings", "names")},
             table=pd.read_csv(next(path for path in item["files"] if path.endswith(".csv"))),
             claims=[row for row in judged if row["item"] == name],
             files={path.rsplit(".")[-1]: relpath(path, folder) for path in item["files"]},

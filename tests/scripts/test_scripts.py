@@ -323,7 +323,7 @@ def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, 
     def item(title: str, kind: str, need: str, outputs: SimpleNamespace, origin: dict) -> dict:
         files = [str(path) for path in vars(outputs).values()]
         words = {"title": title, "caption": "Shown.", "expected": "Seen.", "kind": kind}
-        shown = {"highlight": None, "headings": {}, "metrics": {}}
+        shown = {"highlight": None, "headings": {}, "names": {}}
         return {**words, **shown, "needs": [need], "files": files, **origin}
 
     figures = folder / "figures" / "smoke"

@@ -24,6 +24,7 @@ from twotowers.experiment.paper import Paper, load_paper
 from twotowers.workflow import dataset_jobs, planning
 from twotowers.workflow import plan as plans
 from twotowers.workflow.descriptions import (
+    _called,
     crate_data,
     items_needs,
     needs_data,
@@ -568,7 +569,7 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
         "needs": ["small", "real"],
         "highlight": {"n": [1]},
         "headings": {},
-        "metrics": {},
+        "names": {"metric": {}, "setting": {}},
         "files": plan.item_files("paper", "fig1"),
         "datasets": {"web": "stand-in", "shop": "real data"},
         "seeds": [1, 7, 8, 9],
@@ -590,3 +591,18 @@ def test_the_crate_is_told_how_data_was_made_or_where_it_is_listed(plan):
         {"name": "web", "generated": {"sizes": SIZES, "seed": 0}},
         {"name": "shop", "manifest": "out/smoke/raw/shop/manifest.json"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ({"a": "PAL", "c": "x"}, {"a": "PAL"}),
+        ({"PAL": "a"}, {"a": "PAL"}),
+        ({"Yahoo": {"naive": "a", "weighted": "b"}}, {"a": "Yahoo, naive", "b": "Yahoo, weighted"}),
+        ({"Oracle": [1, "a"], 0: {"Random": ["b"]}}, {"a": "Oracle", "b": "0, Random"}),
+        (["a", "b"], {}),
+        ("a", {}),
+    ],
+)
+def test_settings_are_called_what_the_drawing_calls_them(option, expected):
+    assert dict(_called(option, {"a", "b"})) == expected

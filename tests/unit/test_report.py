@@ -393,7 +393,7 @@ def test_a_square_for_each_claim_and_evidence_opens_the_claim(tmp_path, item, pa
 
 def test_metrics_have_the_names_of_the_paper(tmp_path, item, paper):
     rows = table().assign(metric=["held_out_loss"] * 3 + ["ndcg"] * 3, source="reproduced")
-    named = replace(item, table=rows, highlight=None, metrics={"held_out_loss": "NLL"})
+    named = replace(item, table=rows, highlight=None, names={"metric": {"held_out_loss": "NLL"}})
     page = build(tmp_path, replace(paper, items=[named]))
     assert ">NLL</td>" in page
     assert ">ndcg</td>" in page

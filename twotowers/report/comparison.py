@@ -106,14 +106,14 @@ def comparison_view(
     table: pd.DataFrame,
     highlight: Mapping[str, Sequence[Hashable]] | None,
     headings: Mapping[str, str],
-    metrics: Mapping[str, str] | None = None,
+    names: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict:
     """The comparison as texts, for a template.
 
     Args:
         table, highlight: As in `side_by_side`.
         headings: What key columns are called, if not by their names.
-        metrics: What metrics are called, if not by their names.
+        names: The same of values: from a column to what its values are called.
 
     Returns:
         constant: (heading, text) of the keys that are the same in all rows.
@@ -130,8 +130,9 @@ def comparison_view(
     # A logit and an nDCG in one table keep decimals of their own.
     metric = frame["metric"].astype(str) if "metric" in keys else pd.Series("", index=frame.index)
     formats = {name: _format(rows) for name, rows in numbers.groupby(metric)}
-    if "metric" in keys:
-        frame["metric"] = frame["metric"].replace(dict(metrics or {}))
+    for column, called in (names or {}).items():
+        if column in keys:
+            frame[column] = frame[column].replace(dict(called))
     cells = [[_key_text(value) for value in row] for row in frame[varying].itertuples(index=False)]
 
     def heading(column: str) -> str:

@@ -64,7 +64,8 @@ class ItemPage:
         files: From format (csv, pdf, svg, tex) to a link relative to the page.
         needs: The settings and studies that it is drawn from.
         provenance: PROVENANCE.
-        headings, metrics: What key columns and metrics are called, if not by their names.
+        headings: What key columns are called, if not by their names.
+        names: The same of the values of some of them, such as metrics and settings.
     """
 
     name: str
@@ -79,7 +80,7 @@ class ItemPage:
     needs: Sequence[str]
     provenance: Mapping[str, object]
     headings: Mapping[str, str] = field(default_factory=dict)
-    metrics: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,7 @@ def _item_view(item: ItemPage, folder: Path) -> dict:
         "size": svg_size(folder / item.files["svg"]) if "svg" in links else None,
         "links": links,
         "printed": printed(tex) if tex else [],
-        "comparison": comparison_view(item.table, item.highlight, item.headings, item.metrics),
+        "comparison": comparison_view(item.table, item.highlight, item.headings, item.names),
         "tally": tally(item.claims),
     }
 

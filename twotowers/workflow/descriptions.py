@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from twotowers.report.words import seed_range
@@ -89,12 +90,14 @@ def page_paper(plan: Planner, key: str) -> dict:
 def _page_item(plan: Planner, paper: str, name: str) -> dict:
     item = plan.papers[paper].items[name]
     metrics = item.parameters.get("metrics")
+    options = item.parameters.values()
+    settings = dict(chain.from_iterable(_called(each, set(item.needs)) for each in options))
     return {
         **{word: getattr(item, word) for word in ("title", "caption", "expected", "kind")},
         "needs": list(item.needs),
         "highlight": item.highlight,
         "headings": _headings(item.parameters),
-        "metrics": metrics if isinstance(metrics, Mapping) else {},
+        "names": {"metric": metrics if isinstance(metrics, Mapping) else {}, "setting": settings},
         "files": plan.item_files(paper, name),
         **_origin(plan, paper, item.needs),
     }
@@ -105,6 +108,18 @@ def _headings(parameters: Mapping[str, Any]) -> dict[str, str]:
     if "xlabel" not in parameters:
         return {}
     return {parameters.get("along", "amount"): parameters["xlabel"].partition(" (")[0]}
+
+
+def _called(option: Any, settings: set[str], *groups: str) -> Iterator[tuple[str, str]]:
+    """Settings, and what an option of a drawing calls them: {setting: name}, or {name: setting},
+    perhaps in groups."""
+    for key, value in option.items() if isinstance(option, Mapping) else ():
+        if key in settings and isinstance(value, str):
+            yield key, ", ".join([*groups, value])
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str) and one in settings:
+                yield one, ", ".join([*groups, str(key)])
+        yield from _called(value, settings, *groups, str(key))
 
 
 def _page_need(plan: Planner, paper: str, name: str) -> dict:
