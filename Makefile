@@ -1,5 +1,5 @@
 # `make figures` regenerates everything, `make test` checks everything. Both make .venv first.
-# Variables: SCALE=smoke|laptop|paper, CONFIG=<a config file>,
+# Variables: SCALE=smoke|laptop|paper, CONFIG=<a config file, or several>,
 # PAPERS="chen2024 hager2025" for some papers, ONLY=hager2025/fig3 for some items.
 
 SCALE ?= laptop
@@ -33,7 +33,7 @@ record: figures
 		$(if $(CONFIG),--config $(CONFIG)) $(if $(PAPERS),--papers $(PAPERS))
 
 configured:
-	@test -z "$(CONFIG)" -o -f "$(CONFIG)" || { echo "CONFIG=$(CONFIG): there is no such file"; exit 1; }
+	@for file in $(CONFIG); do test -f "$$file" || { echo "CONFIG=$$file: there is no such file"; exit 1; }; done
 
 # The documentation as a site, which works from disk: site/docs/index.html.
 docs: .venv/installed
