@@ -10,13 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from twotowers.errors import InputError, check_range
-from twotowers.fitting.gradient import FitSettings
-from twotowers.fitting.gradient import fit as gradient_fit
-from twotowers.methods.likelihood import count_loss
+from twotowers.methods.likelihood import count_loss, descend, towers_of
+from twotowers.methods.listwise import check_lengths
+from twotowers.methods.page_losses import fitted_of
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.dual import DualTowers
-from twotowers.models.towers import scores, two_towers
-from twotowers.objectives.likelihood import CountLoss
 
 TRAINS = True
 
@@ -40,41 +38,11 @@ def fit(task: Task, *, highest_weight: float = 10.0) -> list[Fitted]:
             expected="a model with examination, such as 'additive'",
         )
     lanes = [(log, "none") for log, _ in task.lanes]
-    train, validation = (_loss(task, split, lanes) for split in ("train", "validation"))
-    inputs = task.splits["train"].inputs
-    towers = two_towers(
-        task.tower,
-        width=inputs.shape[-1],
-        pairs=task.splits["train"].where.size,
-        positions=task.positions,
-        seed=task.seed,
-        model=task.model,
-        **task.examination,
-    )
-    result = gradient_fit(
-        DualTowers(towers, highest=highest_weight),
-        train,
-        validation,
-        FitSettings(**task.training),
-        lanes=len(lanes),
-        seed=task.seed,
-        varied=task.varied(),
-    )
-    return [_fitted(result.model(lane).towers, result, lane) for lane in range(len(lanes))]
-
-
-def _loss(task: Task, split: str, lanes) -> CountLoss:
-    if task.splits[split].counts.listed:
-        raise InputError(
-            "lists are too long for method 'dla'", field="positions", expected="at most 32"
-        )
-    return count_loss(task.splits[split], lanes)
-
-
-def _fitted(towers, result, lane: int) -> Fitted:
-    return Fitted(
-        scores=lambda inputs: np.asarray(scores(towers.relevance, inputs)),
-        bias=np.asarray(towers.examination, float),
-        values={"epochs": result.epochs[lane]},
-        history=result.history[:, lane],
-    )
+    splits = [task.splits[name] for name in ("train", "validation")]
+    check_lengths(splits, "dla")
+    model = DualTowers(towers_of(task, task.model), highest=highest_weight)
+    result = descend(task, model, *(count_loss(split, lanes) for split in splits))
+    return [
+        fitted_of(result, lane, bias=np.asarray(result.model(lane).towers.examination, float))
+        for lane in range(len(lanes))
+    ]

@@ -95,16 +95,9 @@ def fit(
         validation = some_sessions(train, len(task.splits["validation"].sessions[0].query))
     model = _towers(task, heads)
     again = partial(fit, weighting=weighting, start=start, stop_on=stop_on)
-    result = gradient_fit(
-        model,
-        replace(train, labels=_labels(task, model, again) if heads else {}),
-        validation,
-        FitSettings(**task.training),
-        lanes=len(task.lanes),
-        seed=task.seed,
-        starts=starts_of(task, model, start),
-        varied=task.varied(weighting, start),
-    )
+    train = replace(train, labels=_labels(task, model, again) if heads else {})
+    starts = starts_of(task, model, start)
+    result = descend(task, model, train, validation, weighting, start, starts=starts)
     warn_of_starts(task, model, start, train.units, result.epochs)
     if isinstance(model, PageTowers):
         return [_fitted_pages(task, result, lane, log) for lane, log in enumerate(logs)]
@@ -112,23 +105,47 @@ def fit(
     return [_fitted(task, result, lane, log, test) for lane, log in enumerate(logs)]
 
 
+def descend(task: Task, model: nnx.Module, train, validation, *own, starts=None) -> Fit:
+    """Train a copy of the model per lane, with the task's settings and early stopping.
+
+    Args:
+        task: its training settings, and its lanes.
+        model: what both objectives ask for losses.
+        train, validation: objectives.
+        own: the method's parameters that may be lanes.
+        starts: see `twotowers.fitting.gradient.fit`.
+    """
+    return gradient_fit(
+        model,
+        train,
+        validation,
+        FitSettings(**task.training),
+        lanes=len(task.lanes),
+        seed=task.seed,
+        starts=starts,
+        varied=task.varied(*own),
+    )
+
+
+def towers_of(task: Task, model: CellModel, heads: Sequence[Callable] = ()) -> TwoTowers:
+    """Towers of the task, with a click model."""
+    width = _width(task)
+    given = {"positions": task.positions, "seed": task.seed, **task.examination}
+    return two_towers(task.tower, width=width, pairs=width, model=model, heads=heads, **given)
+
+
+def _width(task: Task) -> int:
+    """Features of a document. A tower that reads numbers of pairs has one parameter per pair."""
+    inputs = task.splits["train"].inputs
+    return task.pairs if inputs.ndim == 2 else inputs.shape[-1]
+
+
 def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
     """`TwoTowers` for a model of cells with attraction, `PageTowers` for all others, and for all on
     logs with bias features."""
-    inputs, bias = task.splits["train"].inputs, bias_of(task.splits["train"])
-    # A tower whose inputs are numbers of pairs has one parameter per pair.
-    width = task.pairs if inputs.ndim == 2 else inputs.shape[-1]
+    bias = bias_of(task.splits["train"])
     if isinstance(task.model, CellModel) and "attraction" in task.model.parts and not bias:
-        return two_towers(
-            task.tower,
-            width=width,
-            pairs=width,
-            positions=task.positions,
-            seed=task.seed,
-            model=task.model,
-            heads=heads,
-            **task.examination,
-        )
+        return towers_of(task, task.model, heads)
     if task.splits["train"].sessions is None:
         raise InputError(
             f"{type(task.model).__name__} is fitted on sessions, and the log has cells",
@@ -151,7 +168,7 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
         )
     build = TOWERS.get(task.tower) if isinstance(task.tower, str) else task.tower
     more = {"of_places": of_places, "bias": bias, "rngs": nnx.Rngs(task.seed)}
-    return PageTowers(task.model, build, width, task.positions, **more)
+    return PageTowers(task.model, build, _width(task), task.positions, **more)
 
 
 def bias_of(split: Split) -> int:

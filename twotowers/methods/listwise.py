@@ -7,22 +7,17 @@ not depend on a constant added to all scores of a list, so the method predicts n
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.fitting.gradient import FitSettings
-from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.methods.ips import TRUE, propensities_of, weighed
-from twotowers.methods.likelihood import count_loss
-from twotowers.methods.page_losses import fitted_of
-from twotowers.methods.task import Fitted, Task
-from twotowers.models.document_rate import DocumentRate
-from twotowers.models.listwise import ListTower
-from twotowers.models.towers import two_towers
-from twotowers.objectives.likelihood import CountLoss
+from twotowers.methods.likelihood import count_loss, descend
+from twotowers.methods.page_losses import NONE, fitted_of, relevance_of
+from twotowers.methods.task import Fitted, Split, Task
 
 TRAINS = True
-NONE = "none"
 
 
 def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
@@ -36,35 +31,20 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
     Raises:
         InputError: propensities are unknown, or lists are longer than 32.
     """
-    train, validation = (_loss(task, split, propensities) for split in ("train", "validation"))
-    towers = two_towers(
-        task.tower,
-        width=task.splits["train"].inputs.shape[-1],
-        pairs=task.splits["train"].where.size,
-        positions=task.positions,
-        seed=task.seed,
-        model=DocumentRate(),
-    )
-    result = gradient_fit(
-        ListTower(towers.relevance),
-        train,
-        validation,
-        FitSettings(**task.training),
-        lanes=len(task.lanes),
-        seed=task.seed,
-        varied=task.varied(),
-    )
-    return [fitted_of(result, lane) for lane in range(len(task.lanes))]
-
-
-def _loss(task: Task, name: str, propensities: str) -> CountLoss:
-    split = task.splits[name]
-    if split.counts.listed:
-        raise InputError(
-            "lists are too long for method 'listwise'", field="positions", expected="at most 32"
-        )
+    splits = [task.splits[name] for name in ("train", "validation")]
+    check_lengths(splits, "listwise")
     if propensities != NONE:
-        logs = range(len(split.counts.impressions))
-        theta = [propensities_of(task, log, propensities) for log in logs]
-        split = weighed(split, np.stack(theta))
-    return count_loss(split, [(log, "none") for log, _ in task.lanes])
+        logs = range(len(splits[0].counts.impressions))
+        theta = np.stack([propensities_of(task, log, propensities) for log in logs])
+        splits = [weighed(split, theta) for split in splits]
+    lanes = [(log, "none") for log, _ in task.lanes]
+    result = descend(task, relevance_of(task), *(count_loss(split, lanes) for split in splits))
+    return [fitted_of(result, lane) for lane in range(len(lanes))]
+
+
+def check_lengths(splits: Iterable[Split], method: str) -> None:
+    """Raise InputError for lists that have no dense counts."""
+    if any(split.counts.listed for split in splits):
+        raise InputError(
+            f"lists are too long for method '{method}'", field="positions", expected="at most 32"
+        )

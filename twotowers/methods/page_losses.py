@@ -12,14 +12,13 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from twotowers.errors import InputError
-from twotowers.fitting.gradient import Fit, FitSettings
-from twotowers.fitting.gradient import fit as gradient_fit
+from twotowers.fitting.gradient import Fit
 from twotowers.methods.ips import propensities_of
+from twotowers.methods.likelihood import descend, towers_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.listwise import ListTower
-from twotowers.models.protocol import CellModel
-from twotowers.models.towers import TwoTowers, scores, two_towers
+from twotowers.models.towers import scores
 from twotowers.objectives.pages import PageLoss
 from twotowers.objectives.pointwise import clipped_weights
 from twotowers.towers.lane import Lane
@@ -50,14 +49,7 @@ def train(
     parts = [
         page_loss(task, split, loss, given and given(split)) for split in ("train", "validation")
     ]
-    return gradient_fit(
-        model,
-        *parts,
-        FitSettings(**task.training),
-        lanes=len(task.lanes),
-        seed=task.seed,
-        varied=task.varied(own),
-    )
+    return descend(task, model, *parts, own)
 
 
 def page_loss(task: Task, name: str, loss: Callable, given: np.ndarray | None = None) -> PageLoss:
@@ -111,14 +103,6 @@ def rows_of(split: Split, log: int) -> np.ndarray:
     pages = split.sessions[log]
     first = pages.query.astype(np.int32)[:, None] * split.inputs.shape[1]
     return np.where(pages.where, first + pages.documents, 0).astype(np.int32)
-
-
-def towers_of(task: Task, model: CellModel) -> TwoTowers:
-    """Towers of the task, with a click model of the method's choice."""
-    inputs = task.splits["train"].inputs
-    width = task.pairs if inputs.ndim == 2 else inputs.shape[-1]
-    given = {"model": model, "positions": task.positions, "seed": task.seed, **task.examination}
-    return two_towers(task.tower, width=width, pairs=width, **given)
 
 
 def relevance_of(task: Task) -> ListTower:

@@ -41,11 +41,16 @@ class DualTowers(nnx.Module):
         self.towers = towers
         self.highest = highest
 
+    @property
+    def relevance(self) -> nnx.Module:
+        """The tower f."""
+        return self.towers.relevance
+
     def cell_losses(
         self, inputs: jax.Array, shown: jax.Array, clicked: jax.Array, key: jax.Array | None = None
     ) -> jax.Array:
         """Loss of every cell: [..., documents, positions]. Arguments as in `TwoTowers`."""
-        relevance = jnp.where(shown.sum(-1) > 0, self.towers.relevance(inputs, key), ABSENT)
+        relevance = jnp.where(shown.sum(-1) > 0, self.relevance(inputs, key), ABSENT)
         examination = jnp.where(shown.sum(-2) > 0, self.towers.examination_for(key), ABSENT)
         shown, clicked = shown.astype(jnp.float32), clicked.astype(jnp.float32)
         if key is None:
