@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from papers.clax2025.orders import METRICS, fits
 from twotowers.models.names import MODELS
-from twotowers.report.charts import Dots
+from twotowers.report.drawings.dots import on_lines
 from twotowers.results.statistics import over_seeds, select
 
 RATIO = 10
@@ -26,9 +26,5 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def draw(table: pd.DataFrame) -> Figure:
     """A panel per metric, a line per model."""
     off = (table["model"] == "cm") & (table["metric"] != "mean_perplexity")
-    models = {name: name.upper() for name in MODELS}
-    rows = table[~off].assign(model=table["model"].map(models))
-    rows = rows.assign(model=pd.Categorical(rows["model"], list(models.values())))
-    chart = Dots(rows, by={"compression": TABLES}, col={"metric": METRICS})
-    plot = chart.plot("model", orient="y").label(x="", y="").share(x=False)
-    return chart.figure(plot, height=0.6 + 0.22 * len(models))
+    lines = {"model": {name: name.upper() for name in MODELS}}
+    return on_lines(table[~off], lines, by={"compression": TABLES}, metrics=METRICS)

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from twotowers.models.names import MODELS
-from twotowers.report.charts import Dots
+from twotowers.report.drawings.dots import on_lines
 from twotowers.results.statistics import over_draws, select
 
 METRICS = {"mean_perplexity": "Perplexity", "mean_conditional_perplexity": "Conditional perplexity"}
@@ -26,15 +26,8 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A panel per metric, a line per model."""
-    names = {f"ten-{name}": name.upper() for name in MODELS}
+    lines = {"setting": {f"ten-{name}": name.upper() for name in MODELS}}
     rows = table[(table["setting"] != "ten-cm") | (table["metric"] == "mean_perplexity")]
-    model = pd.Categorical(rows["setting"].map(names), list(names.values()))
-    rows = rows.assign(model=model, voice="ours")
-    chart = Dots(
-        rows,
-        by={"voice": {"ours": "counting or EM"}},
-        col={"metric": METRICS},
-        interval="2.5 to 97.5 percentile",
-    )
-    plot = chart.plot("model", orient="y").label(x="", y="").share(x=False)
-    return chart.figure(plot, height=0.6 + 0.22 * len(names))
+    by = {"voice": {"ours": "counting or EM"}}
+    interval = "2.5 to 97.5 percentile"
+    return on_lines(rows.assign(voice="ours"), lines, by=by, metrics=METRICS, interval=interval)

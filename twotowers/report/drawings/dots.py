@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from twotowers.report.charts import Dots
+from twotowers.report.charts import Dots, Names
 from twotowers.report.drawings.curves import Groups, grouped, of_settings
 
 Hidden = Mapping[str, Sequence[str]]
@@ -38,9 +38,25 @@ def draw(
     dots, inner, outer = grouped(table, groups)
     for metric, lines in (hidden or {}).items():
         dots = dots[(dots["metric"] != metric) | ~dots["outer"].isin(lines)]
-    dots = dots.assign(outer=pd.Categorical(dots["outer"], list(outer)))
-    chart = Dots(dots, by={"inner": inner}, col={"metric": metrics})
-    plot = chart.plot("outer", orient="y").label(x="", y="").share(x=False)
+    return on_lines(dots, {"outer": outer}, by={"inner": inner}, metrics=metrics)
+
+
+def on_lines(
+    rows: pd.DataFrame, lines: Names, *, by: Names, metrics: Mapping[str, str], **looks
+) -> Figure:
+    """A panel per metric, and in it a line of dots per value of a column.
+
+    Args:
+        rows: what `twotowers.report.charts.Dots` draws, with a column metric.
+        lines: the column, and the names of its values from top to bottom.
+        by: what tells the dots of a line apart.
+        metrics: from metrics to the titles of their panels.
+        looks: further arguments of `Dots`.
+    """
+    ((column, names),) = lines.items()
+    rows = rows.assign(line=pd.Categorical(rows[column].map(names), list(names.values())))
+    chart = Dots(rows, by=by, col={"metric": metrics}, **looks)
+    plot = chart.plot("line", orient="y").label(x="", y="").share(x=False)
     # A line is as high as its dots need, which stand one below the other.
-    most = dots.groupby(["metric", "outer"], observed=True).size().max()
-    return chart.figure(plot, height=0.6 + len(groups) * max(0.22, 0.09 * most))
+    most = rows.groupby(["metric", "line"], observed=True).size().max()
+    return chart.figure(plot, height=0.6 + len(names) * max(0.22, 0.09 * most))
