@@ -39,16 +39,8 @@ def fit_trees(
         "num_leaves": leaves,
         "min_data_in_leaf": 0,
         "min_sum_hessian_in_leaf": 100,
-        "num_threads": threads,
-        "deterministic": True,
-        "force_row_wise": True,
-        "verbose": -1,
     }
-    import lightgbm  # here, because other rankers need no trees
-
-    data = lightgbm.Dataset(features, target, params=parameters)
-    model = lightgbm.train(parameters, data, num_boost_round=trees)
-    return lambda features: model.predict(features, num_threads=threads)
+    return _boosted(features, target, parameters, trees=trees, threads=threads)
 
 
 def fit_lambdamart(
@@ -84,18 +76,18 @@ def fit_lambdamart(
             field="labels",
             expected="whole numbers, such as annotated relevance",
         )
-    parameters = {
-        "objective": "lambdarank",
-        "learning_rate": learning_rate,
-        "num_leaves": leaves,
-        "num_threads": threads,
-        "deterministic": True,
-        "force_row_wise": True,
-        "verbose": -1,
-    }
-    import lightgbm
+    parameters = {"objective": "lambdarank", "learning_rate": learning_rate, "num_leaves": leaves}
+    data = rankings.features, labels
+    return _boosted(*data, parameters, trees=trees, threads=threads, lists=rankings.lengths)
 
-    data = lightgbm.Dataset(rankings.features, labels, group=rankings.lengths, params=parameters)
+
+def _boosted(features, target, parameters: dict, *, trees: int, threads: int, lists=None):
+    """The prediction of LightGBM's trees; `lists` are lengths of lists to rank."""
+    import lightgbm  # here, because other rankers need no trees
+
+    repeatable = {"num_threads": threads, "deterministic": True, "force_row_wise": True}
+    parameters = parameters | repeatable | {"verbose": -1}
+    data = lightgbm.Dataset(features, target, group=lists, params=parameters)
     model = lightgbm.train(parameters, data, num_boost_round=trees)
     return lambda features: model.predict(features, num_threads=threads)
 
