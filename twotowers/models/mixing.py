@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -87,30 +87,22 @@ class MixtureModel(PageModel):
         return _mean(chances, weights)
 
     def marginal(self, parts):
-        chances, weights = [], []
-        for weight, model, own in self._each(parts):
-            chances.append(model.marginal(own))
-            weights.append(weight)
-        return _mean(chances, weights)
+        return self._mean_of(parts, lambda model, own: model.marginal(own))
 
     def examination(self, parts):
-        chances, weights = [], []
-        for weight, model, own in self._each(parts):
-            chances.append(model.examination(own))
-            weights.append(weight)
-        return _mean(chances, weights)
+        return self._mean_of(parts, lambda model, own: model.examination(own))
 
     def relevance(self, parts):
         """Log-odds of attraction. If models do not share it, of its mean over those that have one,
         weighted by P(m)."""
         if "attraction" in parts:
             return parts["attraction"].logits
-        chances, weights = [], []
-        for weight, _, own in self._each(parts):
-            if "attraction" in own:
-                chances.append(own["attraction"])
-                weights.append(weight)
-        return _mean(chances, weights).logits
+        return self._mean_of(parts, lambda model, own: own.get("attraction")).logits
+
+    def _mean_of(self, parts, chance: Callable) -> Chance:
+        """The mean of a chance, weighted by P(m), over the models that have it."""
+        found = [(chance(model, own), weight) for weight, model, own in self._each(parts)]
+        return _mean(*zip(*(each for each in found if each[0] is not None), strict=True))
 
     def _each(self, parts):
         """ln P(m), model and the model's parts, for each m."""
@@ -124,7 +116,7 @@ class MixtureModel(PageModel):
                 left = left & ~share
 
 
-def _mean(chances: list[Chance], weights: list) -> Chance:
+def _mean(chances: Sequence[Chance], weights: Sequence) -> Chance:
     """The weighted mean of chances, from the logarithms of weights that need not sum to 1."""
     numbers = numbers_of(weights[0])
 
