@@ -8,8 +8,8 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.fitting.conditional import fit_conditional
-from twotowers.fitting.pair_counts import PairCounts
-from twotowers.methods.task import Fitted, Task, cells
+from twotowers.methods.harvesting import pair_counts
+from twotowers.methods.task import Fitted, Task
 
 BIAS_ALONE = True
 
@@ -27,19 +27,13 @@ def fit(task: Task, *, form: Literal["product", "additive"] = "product") -> list
     Raises:
         InputError: the tower reads features, or no document was clicked.
     """
-    train = task.splits["train"]
-    if train.inputs.ndim != 2:
+    if task.splits["train"].inputs.ndim != 2:
         raise InputError(
             "the conditional estimate compares pairs with themselves",
             field="model.tower",
             expected="'embedding': a parameter per query-document pair",
         )
-    found = []
-    for log, _ in task.lanes:
-        pair, position, shown, clicked = cells(train, log)
-        counts = PairCounts.of_arrays(
-            pair, position, shown, clicked, query=train.queries_of(pair), factors=task.positions
-        )
-        curve = fit_conditional(counts, form=form)
-        found.append(Fitted(scores=None, bias=np.log(curve.estimate), bias_error=curve.error))
-    return found
+    curves = [fit_conditional(pair_counts(task, log), form=form) for log, _ in task.lanes]
+    return [
+        Fitted(scores=None, bias=np.log(curve.estimate), bias_error=curve.error) for curve in curves
+    ]

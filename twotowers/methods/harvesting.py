@@ -52,12 +52,15 @@ def curve_of(task: Task, log: int, estimator: str) -> Curve:
             field="method",
             expected="a real log, or a tower with a parameter per query-document pair",
         )
-    pair, position, shown, clicked = cells(train, log)
-    counts = PairCounts.of_arrays(
-        pair, position, shown, clicked, query=train.queries_of(pair), factors=task.positions
-    )
     name = ALL_PAIRS if estimator == PUBLISHED else estimator
-    return harvest(counts, name, collision=estimator == PUBLISHED)
+    return harvest(pair_counts(task, log), name, collision=estimator == PUBLISHED)
+
+
+def pair_counts(task: Task, log: int) -> PairCounts:
+    """Impressions and clicks of the pairs of a training log, by position."""
+    train = task.splits["train"]
+    pair, *counts = cells(train, log)
+    return PairCounts.of_arrays(pair, *counts, query=train.queries_of(pair), factors=task.positions)
 
 
 def harvested(task: Task, log: int, estimator: str) -> np.ndarray:
