@@ -29,10 +29,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, stdtrit
+from scipy.special import expit
 
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
+from twotowers.logs.placement import ratio
 
 GRID = 24
 """Points of the prior."""
@@ -94,12 +95,8 @@ def compare_forms(
     cluster = np.unique(counts.cluster[counts.pair[rows]][tells][kept], return_inverse=True)[1]
     size = np.bincount(cluster, np.add.reduceat(hits[tells], kept))
     total, queries = np.bincount(cluster, gain), len(size)
-    mean = float(total.sum() / size.sum())
-    if queries < 2:
-        return Forms(mean, np.nan, np.nan, float(size.sum()), queries)
-    spread = ((total - mean * size) ** 2).sum() * queries / (queries - 1)
-    error = float(stdtrit(queries - 1, 0.975) * np.sqrt(spread) / size.sum())
-    return Forms(mean, mean - error, mean + error, float(size.sum()), queries)
+    found = ratio(total, size)
+    return Forms(found.value, found.low, found.high, float(size.sum()), queries)
 
 
 def _some(counts: PairCounts, rng: np.random.Generator) -> np.ndarray:

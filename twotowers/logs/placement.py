@@ -85,12 +85,12 @@ def placement(cells: str | Path) -> Placement:
         found = connection.execute(PER_QUERY.format(path=path)).fetchnumpy()
         n = connection.execute(POSITIONS.format(path=path)).fetchnumpy()["n"]
     shown = np.asarray(found["shown"], float)
-    entropy, same = (_mean(np.asarray(found[name], float), shown) for name in ("entropy", "same"))
+    entropy, same = (ratio(np.asarray(found[name], float), shown) for name in ("entropy", "same"))
     share = np.asarray(n, float)[np.asarray(n) > 0] / np.sum(n)
     return Placement(entropy, same, float(share @ np.log2(1 / share)), float(shown.sum()))
 
 
-def _mean(sums: np.ndarray, sizes: np.ndarray) -> Mean:
+def ratio(sums: np.ndarray, sizes: np.ndarray) -> Mean:
     """A ratio of sums over queries, with its interval."""
     queries = len(sums)
     if not sizes.sum():
