@@ -6,9 +6,10 @@ that it must break: none where a claim has a single one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import pandas as pd
+import pytest
 
 from twotowers.results.claims import CONTRADICTED, REPRODUCED, Claim, judge
 from twotowers.results.conditions import Condition
@@ -56,6 +57,31 @@ def named(claim: Claim, words: str) -> Condition:
     """The one condition with these words."""
     (condition,) = [each for each in claim.judged if words in each.words]
     return condition
+
+
+def mutation_tests(
+    claims: dict[str, Claim],
+    results: Callable[[], pd.DataFrame],
+    mutations: list[tuple],
+    but: Collection = (),
+) -> tuple[Callable, Callable]:
+    """The tests that every judge can fail, and that a mutation breaks every condition.
+
+    Args:
+        claims: by their names.
+        results: made-up ones, which bear them out.
+        mutations: see above.
+        but: claim and words of the conditions that cannot be broken alone.
+    """
+
+    @pytest.mark.parametrize(("name", "change", "where", "words"), mutations)
+    def test_every_judge_can_fail(name, change, where, words):
+        assert_broken(claims[name], altered(results(), change, where), words)
+
+    def test_every_condition_has_a_mutation():
+        assert untested(claims, mutations) == {*but}
+
+    return test_every_judge_can_fail, test_every_condition_has_a_mutation
 
 
 def untested(claims: dict[str, Claim], mutations: Iterable[tuple]) -> set[tuple[str, str]]:

@@ -22,7 +22,7 @@ from tests.contract.chen2024 import (
     made_up,
 )
 from tests.items import experiment
-from tests.judging import altered, assert_borne_out, assert_broken, by, times, to, untested
+from tests.judging import altered, assert_borne_out, assert_broken, by, mutation_tests, times, to
 from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import results as published_results
 from twotowers.results.standing import REAL, STAND_IN, UNVERIFIED
@@ -278,15 +278,11 @@ def test_results_as_the_paper_has_them_bear_out_every_claim(name):
     assert_borne_out(claim, made_up()[made_up()["setting"].isin(needs)])
 
 
-@pytest.mark.parametrize(("name", "change", "where", "condition"), MUTATIONS)
-def test_every_judge_can_fail(name, change, where, condition):
-    assert_broken(BY_ID[name], altered(made_up(), change, where), condition)
-
-
-def test_every_condition_of_every_judge_has_a_mutation():
-    # Nodes are looked at before: results of another size are not judged.
-    nodes = "the distance of nodes from the printed number is at most .25 times that number"
-    assert untested(BY_ID, MUTATIONS) == {("16a", nodes), ("16b", nodes)}
+# Nodes are looked at before: results of another size are not judged.
+NODES = "the distance of nodes from the printed number is at most .25 times that number"
+test_that_judges_fail, test_that_mutations_are_all = mutation_tests(
+    BY_ID, made_up, MUTATIONS, but=[("16a", NODES), ("16b", NODES)]
+)
 
 
 def test_the_papers_tables_are_published_as_read_here():

@@ -17,7 +17,7 @@ from papers.clax2025.names import HIDDEN, NINTH
 from papers.clax2025.orders import COMPRESSIONS, WITHOUT_TABLE, between_divisions, correlations
 from papers.clax2025.studies.em_gradient import run
 from tests.items import drawing, experiment
-from tests.judging import altered, assert_borne_out, assert_broken, by, to, untested
+from tests.judging import altered, assert_borne_out, assert_broken, by, mutation_tests, to
 from twotowers.models.names import MODELS
 from twotowers.report.comparison import side_by_side
 from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
@@ -375,13 +375,7 @@ def test_made_up_results_bear_out_every_claim(name):
     assert_borne_out(JUDGED[name], made_up())
 
 
-@pytest.mark.parametrize(("name", "change", "where", "words"), MUTATIONS)
-def test_every_judge_can_fail(name, change, where, words):
-    assert_broken(JUDGED[name], altered(made_up(), change, where), words)
-
-
-def test_every_condition_of_every_judge_has_a_mutation():
-    assert untested(JUDGED, MUTATIONS) == set()
+test_that_judges_fail, test_that_mutations_are_all = mutation_tests(JUDGED, made_up, MUTATIONS)
 
 
 NEEDED = [

@@ -11,7 +11,7 @@ from papers.dehaan2024.items.bins import bins
 from papers.dehaan2024.names import MODELS, by_query
 from papers.dehaan2024.studies.expert import run
 from tests.items import drawing
-from tests.judging import altered, assert_broken, to, untested
+from tests.judging import mutation_tests, to
 from twotowers import ANNOTATIONS
 from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
 from twotowers.results.published import bands, results
@@ -104,13 +104,7 @@ MUTATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "where", "words"), MUTATIONS)
-def test_every_judge_can_fail(name, change, where, words):
-    assert_broken(JUDGED[name], altered(made_up(), change, where), words)
-
-
-def test_every_condition_of_every_judge_has_a_mutation():
-    assert untested(JUDGED, MUTATIONS) == set()
+test_that_judges_fail, test_that_mutations_are_all = mutation_tests(JUDGED, made_up, MUTATIONS)
 
 
 def test_the_printed_intervals_are_those_of_the_paper():

@@ -12,7 +12,7 @@ from papers.hager2023.claims import CLAIMS
 from papers.hager2023.judges.analyses import UNEVEN
 from papers.hager2023.judges.grid import EARLY
 from papers.hager2023.studies import theory
-from tests.judging import altered, assert_borne_out, assert_broken, by, times, to, untested
+from tests.judging import altered, assert_borne_out, by, mutation_tests, times, to
 from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
 from twotowers.results.published import bands
 from twotowers.results.verdicts import decide
@@ -195,13 +195,7 @@ def test_results_as_the_thesis_has_them_bear_out_every_claim(name):
     assert_borne_out(AT[name], made_up())
 
 
-@pytest.mark.parametrize(("name", "change", "where", "words"), MUTATIONS)
-def test_every_judge_can_fail(name, change, where, words):
-    assert_broken(AT[name], altered(made_up(), change, where), words)
-
-
-def test_every_condition_of_every_judge_has_a_mutation():
-    assert untested(AT, MUTATIONS) == set()
+test_that_judges_fail, test_that_mutations_are_all = mutation_tests(AT, made_up, MUTATIONS)
 
 
 def test_lists_of_one_data_set_are_not_those_of_three():

@@ -16,7 +16,7 @@ from papers.hager2024.names import LOSS, METHODS, RANKING
 from papers.hager2024.significance import changes
 from papers.hager2024.studies import counts
 from tests.items import drawing
-from tests.judging import altered, assert_broken, times, to, untested
+from tests.judging import mutation_tests, times, to
 from twotowers import ROOT
 from twotowers.encoders.sequences import sequences
 from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
@@ -163,20 +163,7 @@ MUTATIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "change", "where", "words"), MUTATIONS)
-def test_every_judge_can_fail(name, change, where, words):
-    chosen = where.get("setting")
-    table = filled()
-    if isinstance(chosen, list):
-        for each in chosen:
-            table = altered(table, change, where | {"setting": each})
-    else:
-        table = altered(table, change, where)
-    assert_broken(JUDGED[name], table, words)
-
-
-def test_every_condition_of_every_judge_has_a_mutation():
-    assert untested(JUDGED, MUTATIONS) == set()
+test_that_judges_fail, test_that_mutations_are_all = mutation_tests(JUDGED, filled, MUTATIONS)
 
 
 def test_means_of_the_authors_runs_are_the_printed_means():

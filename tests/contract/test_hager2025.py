@@ -12,7 +12,7 @@ from papers.hager2025.claims import CLAIMS
 from papers.hager2025.judges.fits import MISFIT
 from papers.hager2025.published import SETTINGS
 from tests.items import drawing, experiment
-from tests.judging import Change, altered, assert_broken, by, untested
+from tests.judging import Change, altered, by, mutation_tests
 from twotowers.results import published
 from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
 from twotowers.results.judging import judge_all
@@ -182,13 +182,9 @@ def test_what_three_seeds_of_this_noise_decide():
     assert (three["verdict"] != UNDECIDED).mean() > 0.5
 
 
-@pytest.mark.parametrize(("name", "change", "where", "words"), MUTATIONS)
-def test_every_judge_can_fail(name, change, where, words):
-    assert_broken(JUDGED[name], altered(AUTHORS, change, where), words)
-
-
-def test_every_condition_of_every_claim_has_a_mutation():
-    assert untested(JUDGED, MUTATIONS) == set()
+test_that_judges_fail, test_that_mutations_are_all = mutation_tests(
+    JUDGED, lambda: AUTHORS, MUTATIONS
+)
 
 
 @pytest.mark.parametrize("name", JUDGED)
