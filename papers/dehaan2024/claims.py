@@ -10,7 +10,7 @@ import pandas as pd
 
 from papers.dehaan2024.items.bins import bins
 from papers.dehaan2024.names import by_query, named
-from twotowers.results.claims import OURS, Claims, NotTestable, certain, seed_means
+from twotowers.results.claims import OURS, Claims, NotTestable, certain, in_order, seed_means
 from twotowers.results.conditions import above, at_least, at_most, below, shown, written
 from twotowers.results.standing import STAND_IN
 from twotowers.results.statistics import select
@@ -57,34 +57,50 @@ def policy_is_known(results):
     "Sec. 3",
     "The policy ranks better than chance",
     above("nDCG@10 of the policy less that of a random ranking", 0),
+    of="policy",
+    beside="random",
 )
-def policy_beats_chance(results):
-    found = means(results, ["policy", "random"])
-    return found["policy"] - found["random"]
-
-
 @CLAIMS.add(
     "3",
     "table2",
     "Sec. 4",
     "All models rank better than chance",
     above("nDCG@10 less that of a random ranking", 0),
+    of=[*CLICKED, "policy", "expert"],
+    beside="random",
 )
-def models_beat_chance(results):
-    found = means(results, [*CLICKED, "policy", "expert", "random"])
-    return found.drop("random") - found["random"]
-
-
 @CLAIMS.add(
     "4",
     "table2",
     "Sec. 4",
     "All two-tower models rank better than the policy",
     above("nDCG@10 less that of the policy", 0),
+    of=TWO_TOWERS,
+    beside="policy",
 )
-def two_towers_beat_the_policy(results):
-    found = means(results, [*TWO_TOWERS, "policy"])
-    return found.drop("policy") - found["policy"]
+@CLAIMS.add(
+    "13",
+    "corrected",
+    "App. B",
+    "A hidden layer in the bias tower gains nothing",
+    at_most("nDCG@10 with a hidden layer less that without", 0.005),
+    of="bias-layers",
+    beside="two-tower",
+)
+@CLAIMS.add(
+    "14",
+    "corrected",
+    "the published folds",
+    "The published expert owes much of its lead to queries that it has seen",
+    above("nDCG@10 as published less that on held-out folds", 0.02),
+    origin=OURS,
+    chance=False,
+    of="expert",
+    beside="expert-folds",
+)
+def difference(results, *, of, beside):
+    found = means(results, [*([of] if isinstance(of, str) else of), beside])
+    return found[of] - found[beside]
 
 
 @CLAIMS.add(
@@ -131,10 +147,21 @@ def corrections_are_naive(results):
     "Sec. 4",
     "The expert is far ahead of all models of clicks",
     at_least("nDCG@10 of the expert less that of the best of them", 0.1),
+    expert="expert",
 )
-def expert_is_ahead(results):
-    found = means(results, [*CLICKED, "expert"])
-    return found["expert"] - found.drop("expert").max()
+@CLAIMS.add(
+    "15",
+    "corrected",
+    "the published folds",
+    "On held-out folds, too, the expert is far ahead of all models of clicks",
+    at_least("nDCG@10 of the expert less that of the best of them", 0.1),
+    also=("table2",),
+    origin=OURS,
+    expert="expert-folds",
+)
+def expert_is_ahead(results, *, expert):
+    found = means(results, [*CLICKED, expert])
+    return found[expert] - found.drop(expert).max()
 
 
 @CLAIMS.add(
@@ -143,10 +170,22 @@ def expert_is_ahead(results):
     "Sec. 5, App. C",
     "The gain of two towers does not fall where the policy ranks well",
     at_least("slope of the gain over the policy's nDCG@10", 0),
+    of="two-tower",
+    beside="naive",
 )
-def gain_does_not_fall(results):
-    each = queries(results, ["two-tower", "naive"])
-    return slope(each["policy"], each["two-tower"] - each["naive"])
+@CLAIMS.add(
+    "11",
+    "fig1",
+    "App. C",
+    "The expert's lead on two towers is largest where the policy ranks badly",
+    below("slope of the lead over the policy's nDCG@10", 0),
+    of="expert",
+    beside="two-tower",
+)
+def slope(results, *, of, beside):
+    """Of the line of least squares."""
+    each = queries(results, [of, beside])
+    return float(np.polyfit(each["policy"], each[of] - each[beside], 1)[0])
 
 
 @CLAIMS.add(
@@ -159,58 +198,6 @@ def gain_does_not_fall(results):
 def not_in_every_bin(results):
     each = queries(results, ["two-tower", "naive"]).groupby("bin").mean()
     return each[["naive", "two-tower"]].sub(each["policy"], axis=0).min()
-
-
-@CLAIMS.add(
-    "11",
-    "fig1",
-    "App. C",
-    "The expert's lead on two towers is largest where the policy ranks badly",
-    below("slope of the lead over the policy's nDCG@10", 0),
-)
-def lead_is_largest_below(results):
-    each = queries(results, ["two-tower", "expert"])
-    return slope(each["policy"], each["expert"] - each["two-tower"])
-
-
-@CLAIMS.add(
-    "13",
-    "corrected",
-    "App. B",
-    "A hidden layer in the bias tower gains nothing",
-    at_most("nDCG@10 with a hidden layer less that without", 0.005),
-)
-def bias_layers_gain_nothing(results):
-    found = means(results, ["bias-layers", "two-tower"])
-    return found["bias-layers"] - found["two-tower"]
-
-
-@CLAIMS.add(
-    "14",
-    "corrected",
-    "the published folds",
-    "The published expert owes much of its lead to queries that it has seen",
-    above("nDCG@10 as published less that on held-out folds", 0.02),
-    origin=OURS,
-    chance=False,
-)
-def expert_is_in_sample(results):
-    found = means(results, ["expert", "expert-folds"])
-    return found["expert"] - found["expert-folds"]
-
-
-@CLAIMS.add(
-    "15",
-    "corrected",
-    "the published folds",
-    "On held-out folds, too, the expert is far ahead of all models of clicks",
-    at_least("nDCG@10 of the expert less that of the best of them", 0.1),
-    also=("table2",),
-    origin=OURS,
-)
-def expert_is_ahead_on_others(results):
-    found = means(results, [*CLICKED, "expert-folds"])
-    return found["expert-folds"] - found.drop("expert-folds").max()
 
 
 @CLAIMS.add(
@@ -229,6 +216,4 @@ def published_targets_are_no_logits(results):
     return -found["backdoor"], -found["backdoor-log"]
 
 
-def slope(x: pd.Series, y: pd.Series) -> float:
-    """Of the line of least squares."""
-    return float(np.polyfit(x, y, 1)[0])
+CLAIMS = in_order(CLAIMS)
