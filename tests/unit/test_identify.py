@@ -1,6 +1,5 @@
 """The command that tests a click log, and its messages."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 import twotowers as tt
 from tests.running import ran
-from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.face.identification import any_log, count_columns, read_columns
@@ -378,18 +376,6 @@ def test_files_that_cannot_be_read(tmp_path):
         (tmp_path / name).write_text("")
         with pytest.raises(InputError, match=message):
             read_columns(any_log(tmp_path / name), ["position"])
-
-
-def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
-    """As in `twotowers identify ... | head -1`."""
-    path = tmp_path / "log.csv"
-    pd.DataFrame({"document": range(1, 3000), "position": range(1, 3000)}).to_csv(path, index=False)
-    command = [sys.executable, "-m", "twotowers", "identify", str(path)]
-    command += ["--feature", "document", "--bias", "position"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as run:
-        run.stdout.close()
-        assert run.stderr.read() == b""
-    assert run.returncode == 1
 
 
 @pytest.mark.parametrize(
