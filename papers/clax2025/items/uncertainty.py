@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from twotowers.models.names import MODELS
-from twotowers.report.charts import Dots
+from twotowers.report.drawings.dots import on_lines
 from twotowers.results.statistics import over_seeds, select
 
 METRICS = (
@@ -25,15 +25,13 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def draw(table: pd.DataFrame) -> Figure:
     """One panel: coverage."""
     method, model = (table["setting"].str.split("-").str[place] for place in (0, 1))
-    named = table.assign(method=method, line=model.str.upper() + ", " + table["part"])
-    rows = select(named, metric="coverage").assign(panel="coverage")
+    part = table["part"].str.replace("_", " ")
+    named = table.assign(method=method, line=model.str.upper() + ", " + part)
+    rows = select(named, metric="coverage")
     rows = rows.assign(**rows[["low", "high"]].clip(0, 1))
     order = {name.upper(): place for place, name in enumerate(MODELS)}
     lines = sorted(set(rows["line"]), key=lambda line: (order[line.split(",")[0]], line))
-    lines = [line.replace("_", " ") for line in lines]
-    rows = rows.assign(line=pd.Categorical(rows["line"].str.replace("_", " "), lines))
-    chart = Dots(rows, by={"method": METHODS}, col={"panel": {"coverage": "Coverage"}})
-    plot = chart.plot("line", orient="y").label(x="", y="")
-    figure = chart.figure(plot, width=5, height=0.6 + 0.19 * len(lines))
+    lines = {"line": dict(zip(lines, lines, strict=True))}
+    figure = on_lines(rows, lines, by={"method": METHODS}, metrics={"coverage": "Coverage"})
     figure.axes[0].axvline(0.95, color="black", linewidth=0.9, linestyle=":", zorder=0)
     return figure

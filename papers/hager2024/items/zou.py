@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.hager2024.names import RANDOM
-from twotowers.report.charts import Dots
+from twotowers.report.drawings.dots import on_lines
 from twotowers.results.statistics import compare, select
 
 ZOU = "zou2022"
@@ -23,8 +23,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A line of dots per method."""
-    names = METHODS | {"Random": "Random"}
-    rows = table.assign(line=pd.Categorical(table["method"].map(names), list(names.values())))
+    lines = {"method": METHODS | {"Random": "Random"}}
     sets = {ZOU: "Zou et al. (2022), Table 6", RANDOM: "a random ranking"}
-    plot = Dots(rows, by={"setting": sets}).plot("line", orient="y").label(x="DCG@10", y="")
-    return Dots(rows, by={"setting": sets}).figure(plot, height=2.2)
+    return on_lines(table, lines, by={"setting": sets}, metrics={"dcg@10": "DCG@10"})
