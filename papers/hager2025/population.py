@@ -5,19 +5,11 @@ Fits of expected clicks have no sampling noise, so a few hundred queries tell as
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from twotowers.files.rankings import Rankings, mask, pad, read_rankings
+from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.logs.policies import ranking_order
 from twotowers.models.additive import Additive
-
-
-def first_queries(path: str | Path, queries: int) -> Rankings:
-    """The first queries of a file of rankings, or all if there are fewer."""
-    lists = read_rankings(path)
-    return lists.take(np.arange(lists.offsets[min(queries, len(lists.queries))]))
 
 
 def exposure(

@@ -18,7 +18,6 @@ from flax import nnx
 from papers.hager2025.claims import CLAIMS
 from papers.hager2025.judges.ours import PADDED
 from papers.hager2025.judges.theory import ISOLATED, OVERLAPPING, TELLING
-from papers.hager2025.population import first_queries
 from papers.hager2025.stopping import FITS as STOPPING
 from papers.hager2025.stopping import named
 from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
@@ -26,7 +25,7 @@ from tests.items import drawing, experiment
 from tests.judging import Change, altered, assert_borne_out, assert_broken, times, to, untested
 from twotowers import ROOT
 from twotowers.experiment.kinds import build_drawing
-from twotowers.files.rankings import Rankings, write_rankings
+from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.models.relevance import relevance
 from twotowers.results import published
 from twotowers.results.claims import NOT_TESTABLE, judge
@@ -347,7 +346,7 @@ def test_one_amount_is_compared_with_nothing(name, varied, judged):
 
 
 def test_the_policy_is_a_distribution_over_ranks_and_documents(inputs):
-    lists = first_queries(inputs.train, 40)
+    lists = read_rankings(inputs.train).first(40)
     exposure, chance = lemmas.population(lists, "well-specified", 0.333, POSITIONS, seed=1)
     np.testing.assert_allclose(exposure.sum(1), 1)
     by_query = np.add.reduceat(exposure, lists.offsets[:-1])
@@ -431,7 +430,7 @@ def test_two_fits_differ_by_their_start_only():
 
 
 def test_the_published_variant_is_the_published_relevance(inputs):
-    features = first_queries(inputs.train, 40).features
+    features = read_rankings(inputs.train).first(40).features
     ours = clipping.simulated(features, seed=3, padding=20)
     theirs = relevance(
         "linear", np.zeros(len(features)), features, seed=3, split="train", padding=20
@@ -448,7 +447,7 @@ def test_padding_is_the_lists_own_or_a_share_of_all_places():
 
 @pytest.mark.parametrize("noisy", [True, False])
 def test_clipping_changes_the_extremes_only(noisy, inputs):
-    features = first_queries(inputs.train, 40).features
+    features = read_rankings(inputs.train).first(40).features
     clipped, free = (
         clipping.simulated(features, seed=3, clipped=clipped, noisy=noisy)
         for clipped in (True, False)
@@ -465,7 +464,7 @@ def test_a_linear_truth_is_recovered_under_every_policy(small):
 
 
 def test_strengths_turn_the_ranking_upside_down(inputs):
-    lists = first_queries(inputs.train, 40)
+    lists = read_rankings(inputs.train).first(40)
     score = clipping.simulated(lists.features, seed=3, clipped=False, noisy=False)
     best, worst = (clipping.policy(lists, score, s, 0, POSITIONS, seed=3) for s in (1, -1))
     for start, stop in zip(lists.offsets, lists.offsets[1:], strict=False):

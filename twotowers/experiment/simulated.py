@@ -276,8 +276,8 @@ class SimulatedLog(Recorded):
 
 def _rankings(path: str | Path, policy: ScoredPairs, first: int | None) -> Rankings:
     lists = read_rankings(path)
-    if first is not None and first < len(lists.queries):
-        lists = lists.take(np.arange(lists.offsets[first]))
+    if first is not None:
+        lists = lists.first(first)
     if not np.array_equal(lists.query, policy.pairs.query):
         raise InputError("its queries are not those of the policy", path=path, field="query")
     return lists

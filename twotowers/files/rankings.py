@@ -65,8 +65,12 @@ class Rankings:
         """[queries] int64: number of documents of each query."""
         return np.diff(self.offsets)
 
-    def take(self, rows: np.ndarray) -> Rankings:
-        """The given rows (index array or mask), in the given order."""
+    def first(self, queries: int) -> Rankings:
+        """The first queries, or all if there are fewer."""
+        return self.take(slice(self.offsets[: queries + 1][-1]))
+
+    def take(self, rows: np.ndarray | slice) -> Rankings:
+        """The given rows (index array, mask or slice), in the given order."""
         return Rankings(
             self.query[rows], self.document[rows], self.label[rows], self.features[rows]
         )

@@ -16,8 +16,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from papers.hager2025.population import click_chance, exposure, first_queries
-from twotowers.files.rankings import Rankings
+from papers.hager2025.population import click_chance, exposure
+from twotowers.files.rankings import Rankings, read_rankings
 from twotowers.fitting.newton import fit_linear
 from twotowers.logs.policies import policy_scores
 from twotowers.models.relevance import (
@@ -66,7 +66,7 @@ def run(
         strengths: of a policy that sorts by the linear score itself.
         temperatures: of that policy.
     """
-    lists = first_queries(inputs.train, queries)
+    lists = read_rankings(inputs.train).first(queries)
     score = simulated(lists.features, seed=seed, clipped=False, noisy=False)
     padding = {name: paddings(lists.lengths, positions, **how) for name, how in VARIANTS.items()}
     truths = {

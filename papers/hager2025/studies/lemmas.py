@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from papers.hager2025.population import click_chance, exposure, first_queries
-from twotowers.files.rankings import Rankings
+from papers.hager2025.population import click_chance, exposure
+from twotowers.files.rankings import Rankings, read_rankings
 from twotowers.fitting.newton import AdditiveOptimum, fit_embedding, fit_linear
 from twotowers.logs.policies import policy_scores
 from twotowers.models.relevance import relevance
@@ -48,7 +48,7 @@ def run(
         strengths: of the policies whose placement is set beside residuals.
         mixed: their temperature.
     """
-    lists = first_queries(inputs.train, queries)
+    lists = read_rankings(inputs.train).first(queries)
     frames = []
     for model in MODELS:
         for temperature in temperatures:

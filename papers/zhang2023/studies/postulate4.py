@@ -58,8 +58,7 @@ def run(
         learning_rate, batch, steps: of Adam, in queries.
         share: of what both explain at the end, in (0, 1).
     """
-    lists = read_rankings(inputs.train)
-    lists = lists.take(np.arange(lists.offsets[min(queries, len(lists.queries))]))
+    lists = read_rankings(inputs.train).first(queries)
     where = mask(lists.lengths, positions)
     features = jnp.asarray(pad(lists.features, lists.offsets, positions))
     chance = PositionBased().chance(pad(lists.label, lists.offsets, positions), positions)
