@@ -10,11 +10,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from twotowers.errors import check_choice
-from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
+from twotowers.files.tables import write_batches
 from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu
 from twotowers.logs.sessions import write_sessions
@@ -213,19 +212,6 @@ def _lists(tokens: np.ndarray) -> pa.ListArray:
     there = tokens != PAD
     offsets = pa.array(np.append(0, np.cumsum(there.sum(1))), pa.int32())
     return pa.ListArray.from_arrays(offsets, pa.array(tokens[there], pa.int64()))
-
-
-def write_batches(path: str | Path, batches: Iterator[pa.RecordBatch]) -> None:
-    """Write a parquet file of batches of one kind, all or nothing."""
-    first = next(batches)
-    with (
-        atomic(path) as temporary,
-        pq.ParquetWriter(
-            temporary, first.schema, compression="zstd", compression_level=1
-        ) as writer,
-    ):
-        for batch in chain([first], batches):
-            writer.write_batch(batch)
 
 
 def _names(purpose: str, number: np.ndarray) -> pa.Array:
