@@ -39,7 +39,7 @@ from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 from twotowers.models.towers import TwoTowers, two_towers
 from twotowers.objectives.likelihood import SessionLoss
-from twotowers.objectives.pages import Offset, PairwiseDebiasing, Softmax
+from twotowers.objectives.pages import PairwiseDebiasing, Softmax, offset
 from twotowers.rankers.folds import contiguous_folds, cross_fitted
 from twotowers.results.annotated import logged_ndcg
 from twotowers.towers.lane import Lane
@@ -148,7 +148,7 @@ def test_offsets_are_a_bias():
     pages = given.splits["train"].sessions[0]
     columns = (pages.query, pages.documents, pages.clicks, pages.where)
     theirs = SessionLoss(jnp.asarray(FEATURES), *(jnp.asarray(each)[None] for each in columns))
-    ours = page_loss(given, "train", Offset(), np.asarray(towers.examination)[None])
+    ours = page_loss(given, "train", offset, np.asarray(towers.examination)[None])
     index = jnp.asarray(np.flatnonzero(pages.where.any(-1))[:50])
     np.testing.assert_allclose(
         losses_of(ours, towers, index), losses_of(theirs, towers, index), rtol=1e-5

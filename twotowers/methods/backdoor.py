@@ -44,7 +44,7 @@ from twotowers.models.confounding import (
 )
 from twotowers.models.towers import scores
 from twotowers.objectives.listwise import ratios_to_first
-from twotowers.objectives.pages import AttentionRank, Offset, Softmax
+from twotowers.objectives.pages import Softmax, attention_rank, offset
 
 TRAINS = True
 
@@ -112,7 +112,7 @@ def fit(
             found = [_ratios(found[log], pages[log].where) for log in logs]
         return np.stack([found[log] for log, _ in task.lanes])
 
-    model, objective = relevance_of(task), Softmax(normalised="not") if dual else Offset()
+    model, objective = relevance_of(task), Softmax(normalised="not") if dual else offset
     result = train(task, model, objective, given=given)
     means = [_of_positions(train_split, log, offsets["train"]) for log in logs]
     return [
@@ -136,13 +136,13 @@ def _biases(
     width = task.splits["train"].inputs.shape[-1]
     policy = PolicyTower(width, units=units, layers=layers, dropout=dropout, rngs=rngs)
     inverse = np.tile(1 / np.arange(1, task.positions + 1), (len(task.lanes), 1))
-    found = train(task, policy, AttentionRank(), given=lambda split: inverse)
+    found = train(task, policy, attention_rank, given=lambda split: inverse)
     theta = np.stack([propensities_of(task, log, propensities) for log, _ in task.lanes])
     lanes = [(log, {FROZEN: frozen_of(found.model(log))}) for log, _ in task.lanes]
     given = replace(task, lanes=lanes)
     model = ConfoundedExamination(policy, task.positions, rngs=rngs)
     aims = np.log(theta) if target == "log" else theta
-    second = train(given, model, AttentionRank(), given=lambda split: aims)
+    second = train(given, model, attention_rank, given=lambda split: aims)
     return [second.model(lane) for lane in range(len(task.lanes))]
 
 

@@ -20,7 +20,7 @@ from twotowers.methods.page_losses import (
 )
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.towers import scores
-from twotowers.objectives.pages import InversePropensity
+from twotowers.objectives.pages import inverse_propensity
 from twotowers.towers.lane import Lane
 
 TRAINS = True
@@ -43,7 +43,7 @@ def fit(
     result = train(
         task,
         relevance_of(task),
-        InversePropensity(),
+        inverse_propensity,
         own=highest_weight,
         given=lambda split: weights,
     )

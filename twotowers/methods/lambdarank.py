@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from twotowers.methods.page_losses import fitted_of, relevance_of, train
 from twotowers.methods.task import Fitted, Task
-from twotowers.objectives.pages import LambdaRank
+from twotowers.objectives.pages import lambda_rank
 
 TRAINS = True
 
@@ -22,5 +22,5 @@ def fit(task: Task) -> list[Fitted]:
     Raises:
         InputError: the log has no sessions.
     """
-    result = train(task, relevance_of(task), LambdaRank())
+    result = train(task, relevance_of(task), lambda_rank)
     return [fitted_of(result, lane) for lane in range(len(task.lanes))]

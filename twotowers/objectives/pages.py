@@ -1,8 +1,9 @@
 """The objective of losses of result pages, and the losses that it knows.
 
 A `PageLoss` holds pages and one loss: a callable `loss(model, page, key)`, with the `Page`s of a
-step. It is a frozen dataclass, whose fields are its numbers. The losses ask a model for the logits
-of its towers, and put them into the functions of `pointwise`, `listwise` and `pairwise`.
+step. It is a function, or a frozen dataclass whose fields are its numbers. The losses ask a model
+for the logits of its towers, and put them into the functions of `pointwise`, `listwise` and
+`pairwise`.
 """
 
 from __future__ import annotations
@@ -94,24 +95,18 @@ def examination(model, page: Page, key: jax.Array | None) -> jax.Array:
     return jnp.broadcast_to(model.examination_for(key), page.where.shape)
 
 
-@dataclass(frozen=True)
-class InversePropensity:
+def inverse_propensity(model, page: Page, key: jax.Array | None = None) -> jax.Array:
     """`pointwise.inverse_propensity_loss`. `page.given` are the weights of clicks."""
-
-    def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
-        scores = model.relevance(page.inputs, key)
-        return pointwise.inverse_propensity_loss(
-            scores, page.clicks, where=page.where, weights=page.given
-        )
+    scores = model.relevance(page.inputs, key)
+    return pointwise.inverse_propensity_loss(
+        scores, page.clicks, where=page.where, weights=page.given
+    )
 
 
-@dataclass(frozen=True)
-class Offset:
+def offset(model, page: Page, key: jax.Array | None = None) -> jax.Array:
     """`pointwise.sigmoid_loss` of relevance plus known log-odds, `page.given`."""
-
-    def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
-        scores = model.relevance(page.inputs, key) + page.given
-        return pointwise.sigmoid_loss(scores, page.clicks, where=page.where)
+    scores = model.relevance(page.inputs, key) + page.given
+    return pointwise.sigmoid_loss(scores, page.clicks, where=page.where)
 
 
 @dataclass(frozen=True)
@@ -178,23 +173,17 @@ class Dual:
         return sum(listwise.dual_losses(*logits, page.clicks, highest=self.highest, **given))
 
 
-@dataclass(frozen=True)
-class AttentionRank:
+def attention_rank(model, page: Page, key: jax.Array | None = None) -> jax.Array:
     """`listwise.attention_rank_loss`. `page.given` are the targets. Clicks are not read."""
-
-    def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
-        targets = jnp.broadcast_to(page.given, page.where.shape)
-        scores = model.relevance(page.inputs, key)
-        return listwise.attention_rank_loss(scores, targets, where=page.where)
+    targets = jnp.broadcast_to(page.given, page.where.shape)
+    scores = model.relevance(page.inputs, key)
+    return listwise.attention_rank_loss(scores, targets, where=page.where)
 
 
-@dataclass(frozen=True)
-class LambdaRank:
+def lambda_rank(model, page: Page, key: jax.Array | None = None) -> jax.Array:
     """`pairwise.lambda_rank_loss`."""
-
-    def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
-        scores = model.relevance(page.inputs, key)
-        return pairwise.lambda_rank_loss(scores, page.clicks, where=page.where)
+    scores = model.relevance(page.inputs, key)
+    return pairwise.lambda_rank_loss(scores, page.clicks, where=page.where)
 
 
 @dataclass(frozen=True)
