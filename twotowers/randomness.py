@@ -18,3 +18,18 @@ def stream(purpose: str, *key: object) -> np.random.Generator:
     parts = [purpose, *(float(part) if isinstance(part, int | float) else part for part in key)]
     digest = hashlib.sha256(repr(parts).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "little"))
+
+
+def some(sizes: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    """[groups] bool: groups at random, while their sizes add up to `most` or less; at least one.
+
+    Example:
+        >>> some(np.array([5, 5]), 9, stream("example")).sum()
+        np.int64(1)
+    """
+    order = rng.permutation(len(sizes))
+    chosen = np.zeros(len(sizes), bool)
+    chosen[order[np.cumsum(sizes[order]) <= most]] = True
+    if not chosen.any():
+        chosen[order[:1]] = True
+    return chosen

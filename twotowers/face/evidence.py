@@ -31,7 +31,7 @@ from twotowers.logs.health import Health, health, pages_with_gaps, rename_place
 from twotowers.logs.placement import Placement, placement
 from twotowers.logs.sessions import seen_in
 from twotowers.logs.warehouse import count_sessions
-from twotowers.randomness import stream
+from twotowers.randomness import some, stream
 
 MODELS = ("rctr", "dctr", "pbm", "cm", "ubm", "dcm", "dbn", "sdbn")
 """Click models that are compared: the ten that have names but for the slowest and the simplest."""
@@ -325,16 +325,11 @@ def _compared(log: ClickLog, models: Sequence[str]) -> tuple[pd.DataFrame | None
         return None, 0
     query = pd.factorize(pq.read_table(log.stored.path, columns=["query"])["query"].to_numpy())[0]
     rng = stream("diagnosis, models")
-    size = np.bincount(query)
-    order = rng.permutation(len(size))
-    chosen = np.zeros(len(size), bool)
-    chosen[order[np.cumsum(size[order]) <= MOST_PAGES]] = True
-    if not chosen.any():  # The first query alone has more; some of its pages will do.
-        chosen[order[0]] = True
-    some = chosen[query]
-    some &= rng.random(len(query)) < MOST_PAGES / max(some.sum(), 1)
-    test = some & (rng.random(len(query)) < TEST)
-    train = some & ~test
+    # Of a single query that has more pages, some will do.
+    chosen = some(np.bincount(query), MOST_PAGES, rng)[query]
+    chosen &= rng.random(len(query)) < MOST_PAGES / max(chosen.sum(), 1)
+    test = chosen & (rng.random(len(query)) < TEST)
+    train = chosen & ~test
     if not (test.any() and train.any()):
         return None, 0
     parts = [log.part(rows) for rows in (train, test)]
@@ -342,4 +337,4 @@ def _compared(log: ClickLog, models: Sequence[str]) -> tuple[pd.DataFrame | None
         fits = [fit_click_model(parts[0], name, positions=log.stored.longest) for name in models]
     except InputError:  # The part has no click.
         return None, 0
-    return predictions(fits, parts[1]), int(some.sum())
+    return predictions(fits, parts[1]), int(chosen.sum())

@@ -16,7 +16,7 @@ from twotowers.files.batches import column_names, read_batches
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.misfit import Misfit, misfit
 from twotowers.logs.warehouse import quoted
-from twotowers.randomness import stream
+from twotowers.randomness import some, stream
 
 KEYS = ("query", "document")
 MOST_ROWS = 20_000
@@ -124,10 +124,8 @@ def tower_tests(
     rng = stream("diagnosis, towers")
     connection = duckdb.connect()
     sizes = connection.execute(SHARE, [str(cells)]).df()
-    order = rng.permutation(len(sizes))
-    kept = order[np.cumsum(sizes["n"].to_numpy()[order]) <= MOST_ROWS]
-    kept = kept if len(kept) else order[:1]
-    connection.register("chosen", sizes.iloc[np.sort(kept)][["query"]])
+    kept = some(sizes["n"].to_numpy(), MOST_ROWS, rng)
+    connection.register("chosen", sizes.loc[kept, ["query"]])
     named = ", ".join(map(quoted, bias))
     rows = connection.execute(COUNTS.format(bias=named), [str(cells)]).df()
     for name in KEYS:  # Ids are text if either side has text.

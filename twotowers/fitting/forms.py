@@ -34,6 +34,7 @@ from scipy.special import expit
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.logs.placement import ratio
+from twotowers.randomness import some
 
 GRID = 24
 """Points of the prior."""
@@ -76,7 +77,9 @@ def compare_forms(
     """
     known = [np.isfinite(each.estimate) & (each.estimate > 0) for each in (product, odds)]
     rows = (known[0] & known[1])[counts.factor]
-    rows &= _some(counts, rng)[counts.cluster[counts.pair]]
+    query = counts.cluster[counts.pair]
+    size = np.bincount(query, minlength=counts.cluster.max(initial=-1) + 1)
+    rows &= some(size, MOST, rng)[query]
     several = np.bincount(counts.pair[rows], minlength=len(counts.cluster)) > 1
     rows &= several[counts.pair]
     pair, factor = np.unique(counts.pair[rows], return_inverse=True)[1], counts.factor[rows]
@@ -97,17 +100,6 @@ def compare_forms(
     total, queries = np.bincount(cluster, gain), len(size)
     found = ratio(total, size)
     return Forms(found.value, found.low, found.high, float(size.sum()), queries)
-
-
-def _some(counts: PairCounts, rng: np.random.Generator) -> np.ndarray:
-    """[queries] whether they are chosen: all, if they have few rows."""
-    size = np.bincount(counts.cluster[counts.pair], minlength=counts.cluster.max(initial=-1) + 1)
-    order = rng.permutation(len(size))
-    chosen = np.zeros(len(size), bool)
-    chosen[order[np.cumsum(size[order]) <= MOST]] = True
-    if not chosen.any() and len(size):
-        chosen[order[0]] = True
-    return chosen
 
 
 def _chances(curve: Curve, factor: np.ndarray) -> np.ndarray:
