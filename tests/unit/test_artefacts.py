@@ -87,31 +87,29 @@ def test_results_on_a_disk_without_room(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("call", ["touch", "mkdir"])
-def test_no_room_even_for_an_empty_file(tmp_path, monkeypatch, call):
-    def full(*args, **options):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+@pytest.mark.parametrize(
+    ("call", "code", "message"),
+    [
+        ("touch", errno.ENOSPC, "no space left on the disk"),
+        ("mkdir", errno.ENOSPC, "no space left on the disk"),
+        ("touch", errno.EACCES, "cannot be written"),
+        ("touch", errno.EROFS, "cannot be written"),
+    ],
+)
+def test_not_even_an_empty_file(tmp_path, monkeypatch, call, code, message):
+    def refused(*args, **options):
+        raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(artefacts.Path, call, full)
-    with pytest.raises(InputError, match="no space left on the disk"), atomic(tmp_path / "a"):
+    monkeypatch.setattr(artefacts.Path, call, refused)
+    with pytest.raises(InputError, match=message) as caught, atomic(tmp_path / "a"):
         pytest.fail("the block must not run")
+    assert str(tmp_path) in str(caught.value)
 
 
 @pytest.mark.parametrize("code", [errno.EDQUOT, errno.EFBIG])
 def test_a_quota_and_a_limit_are_disks_without_room(tmp_path, code):
     with pytest.raises(InputError, match="no space left on the disk"), atomic(tmp_path / "a"):
         raise OSError(code, os.strerror(code))
-
-
-@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
-def test_a_folder_without_the_right_to_write(tmp_path, monkeypatch, code):
-    def refused(*args, **options):
-        raise OSError(code, os.strerror(code))
-
-    monkeypatch.setattr(artefacts.Path, "touch", refused)
-    with pytest.raises(InputError, match="cannot be written") as caught, atomic(tmp_path / "a"):
-        pytest.fail("the block must not run")
-    assert str(tmp_path) in str(caught.value)
 
 
 def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path):
