@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.tasks import task_of
 from twotowers.errors import InputError
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts
@@ -10,7 +11,6 @@ from twotowers.jobs.measures import measure
 from twotowers.logs.counts import Counts
 from twotowers.methods import conditional
 from twotowers.methods.task import Split, Task
-from twotowers.models.position_based import PositionBased
 
 SHOWN = np.array([[[30, 10], [10, 30]], [[20, 20], [20, 20]]])
 CLICKS = np.array([[[12, 2], [3, 4]], [[9, 5], [6, 3]]])
@@ -20,9 +20,7 @@ def task(inputs: np.ndarray) -> Task:
     where = np.ones((2, 2), bool)
     counts = Counts(np.stack([SHOWN, SHOWN * 2]), np.stack([CLICKS, CLICKS]))
     split = Split(inputs, where, None, counts)
-    splits = dict.fromkeys(("train", "validation", "test"), split)
-    lanes = [(0, {}), (1, {})]
-    return Task(PositionBased(), "embedding", splits, lanes, {}, positions=2, seed=0)
+    return task_of(split, 2, lanes=[(0, {}), (1, {})])
 
 
 def test_each_lane_has_its_curve_and_error():

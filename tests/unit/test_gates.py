@@ -12,6 +12,7 @@ import pytest
 from flax import nnx
 from scipy.special import logit
 
+from tests.tasks import task_of
 from twotowers.fitting.estimates import Estimate
 from twotowers.jobs.gates import compared, fall_at_limit, gates, trivial_loss
 from twotowers.jobs.measures import measure
@@ -81,7 +82,7 @@ def split(log: Sessions, *, sessions: bool) -> Split:
 def task(train: int = 4000, *, sessions: bool = False, model=None) -> Task:
     made = partial(split, sessions=sessions)
     splits = {"train": made(pages(train, 1)), "test": made(pages(3000, 2))}
-    return Task(model or PositionBased(), "embedding", splits, [(0, {})], {}, LENGTH, seed=0)
+    return task_of(splits, LENGTH, model=model or PositionBased())
 
 
 def losses_by_hand(train: Sessions, test: Sessions, name: str) -> np.ndarray:

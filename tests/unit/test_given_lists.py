@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from tests.tasks import task_of
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
@@ -169,12 +170,8 @@ def task(model=None, lists=((0, 1, 2), (1, 2, 0)), **changes) -> Task:
         4.0 * RELEVANCE[documents],
         Counts(shown, clicks, position, position),
     )
-    given = {
-        "model": model or PositionBased(), "tower": "embedding", "lanes": [(0, {})],
-        "splits": dict.fromkeys(("train", "validation", "test"), split), "training": {},
-        "positions": positions, "seed": 1, "logs": [{"views": 1000.0}],
-    }  # fmt: skip
-    return Task(**given | changes)
+    given = {"model": model or PositionBased(), "seed": 1, "logs": [{"views": 1000.0}]}
+    return task_of(split, positions, **given | changes)
 
 
 @pytest.mark.parametrize("rule", ["least_squares", "em"])

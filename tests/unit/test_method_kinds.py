@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from tests.tasks import task_of
 from tests.training import short
 from twotowers.errors import InputError
 from twotowers.fitting.em import fit_em
@@ -34,16 +35,7 @@ def listed(shown=SHOWN, clicked=CLICKED) -> Counts:
 
 def task(counts=None, **changes) -> Task:
     split = Split(NUMBERS, WHERE, RELEVANCE, counts or Counts(SHOWN, CLICKED))
-    options = {
-        "model": PositionBased(),
-        "tower": "embedding",
-        "splits": dict.fromkeys(("train", "validation", "test"), split),
-        "lanes": [(0, {})],
-        "training": {},
-        "positions": POSITIONS,
-        "seed": 0,
-    }
-    return Task(**options | changes)
+    return task_of(split, POSITIONS, **changes)
 
 
 def test_plain_em_is_so_many_steps():

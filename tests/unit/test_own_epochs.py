@@ -10,6 +10,7 @@ from flax import nnx
 from jax.tree_util import register_dataclass
 from scipy.special import expit
 
+from tests.tasks import task_of
 from tests.training import short
 from twotowers.errors import InputError
 from twotowers.fitting.batches import own_units
@@ -175,16 +176,14 @@ def rows_of_one(counts, query, document, listed):
 
 
 def task(split, *, model, examination=None, users=None) -> Task:
-    users = users or [PositionBased()] * LOGS
-    return Task(
+    return task_of(
+        split,
+        POSITIONS,
         model=model,
         tower="linear",
-        splits=dict.fromkeys(("train", "validation", "test"), split),
         lanes=[(log, {}) for log in range(LOGS)],
         training=short(0.02, batch=2, epochs=30, optimizer="adam"),
-        positions=POSITIONS,
-        seed=0,
-        users=users,
+        users=users or [PositionBased()] * LOGS,
         examination={"examination": examination, "dropout": 0.0},
     )
 

@@ -9,6 +9,7 @@ import pytest
 from flax import nnx
 from scipy.special import expit, log_softmax
 
+from tests.tasks import task_of
 from tests.training import short
 from tests.unit import simulated
 from tests.unit.test_listwise import centred
@@ -76,15 +77,13 @@ def task(inputs=FEATURES, logs=1, sizes=(600, 200, 200), **changes) -> Task:
     options = {
         "model": Additive(),
         "tower": "embedding" if inputs.ndim == 2 else "deep",
-        "splits": splits,
         "lanes": [(log, {}) for log in range(logs)],
         "training": TRAINING,
-        "positions": POSITIONS,
         "seed": 1,
         "users": [USER] * logs,
         "logs": [{"log": log} for log in range(logs)],
     }
-    return Task(**options | changes)
+    return task_of(splits, POSITIONS, **options | changes)
 
 
 def as_is(inputs, key=None):

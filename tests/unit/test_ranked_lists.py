@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from papers.chen2024.models.contextual import Contextual
+from tests.tasks import task_of
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
@@ -290,17 +291,8 @@ def of_lists(documents, relevance, where, scores) -> tuple[Fitted, Task]:
     split = Split(
         documents, np.array(where, bool), relevance, Counts(2 * ones, ones, position, position)
     )
-    task = Task(
-        model=PositionBased(),
-        tower="embedding",
-        lanes=[(0, {})],
-        training={},
-        seed=1,
-        splits=dict.fromkeys(("train", "validation", "test"), split),
-        positions=documents.shape[1],
-        users=[PositionBased(noise=0, highest=1)],
-        logs=[{}],
-    )
+    users = [PositionBased(noise=0, highest=1)]
+    task = task_of(split, documents.shape[1], seed=1, users=users, logs=[{}])
     return Fitted(scores=lambda inputs: np.array(scores)[inputs]), task
 
 

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tests.tasks import task_of
 from twotowers.errors import InputError
 from twotowers.jobs.uncertainty import of_uncertainty
 from twotowers.logs.counts import Counts
@@ -28,17 +29,8 @@ def task(user, **changes) -> Task:
     clicks = np.random.default_rng(1).binomial(SHOWN, user.chance(RELEVANCE, POSITIONS))
     where = np.ones(NUMBERS.shape, bool)
     split = Split(NUMBERS, where, RELEVANCE, Counts(SHOWN, clicks))
-    given = {
-        "model": user,
-        "tower": "embedding",
-        "splits": dict.fromkeys(("train", "validation", "test"), split),
-        "lanes": [(0, {})],
-        "training": TRAINING,
-        "positions": POSITIONS,
-        "seed": 0,
-        "users": [user],
-    }
-    return Task(**given | changes)
+    given = {"model": user, "training": TRAINING, "users": [user]}
+    return task_of(split, POSITIONS, **given | changes)
 
 
 def measured(given, method) -> dict:

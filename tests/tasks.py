@@ -1,0 +1,25 @@
+"""What tasks of tests have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from twotowers import SPLITS
+from twotowers.methods.task import Split, Task
+from twotowers.models.position_based import PositionBased
+
+
+def task_of(splits: Split | Mapping[str, Split], positions: int, /, **changes) -> Task:
+    """One lane of a position-based model, without training. One split can be all three."""
+    if isinstance(splits, Split):
+        splits = dict.fromkeys(SPLITS, splits)
+    given = {
+        "model": PositionBased(),
+        "tower": "embedding",
+        "splits": splits,
+        "lanes": [(0, {})],
+        "training": {},
+        "positions": positions,
+        "seed": 0,
+    }
+    return Task(**given | changes)
