@@ -22,3 +22,12 @@ def cells_of(stream: Stream) -> pa.Table:
     query = np.repeat(pages["query"].to_numpy(), lengths)
     once = np.ones(len(document), np.int64)
     return count_cells(query, document, position, once, clicks.astype(np.int64), seen=stream.seen)
+
+
+def counts_by_cell(cells: pa.Table) -> dict[tuple, tuple[int, int]]:
+    """Impressions and clicks, the last two columns, by the others; no cell is there twice."""
+    rows = [tuple(row.values()) for row in cells.to_pylist()]
+    table = {row[:-2]: row[-2:] for row in rows}
+    assert len(table) == len(rows)
+    assert list(table) == sorted(table)
+    return table

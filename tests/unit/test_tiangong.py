@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.streams import counts_by_cell
 from twotowers.errors import InputError
 from twotowers.logs.counting import seen
 from twotowers.logs.tiangong import read_tiangong
@@ -48,15 +49,6 @@ def write(folder, text):
     return path
 
 
-def cells(log):
-    """{(query, document, position, v1, v2): (impressions, clicks)}, and no cell twice."""
-    rows = log.to_pylist()
-    table = {tuple(row[c] for c in COLUMNS): (row["impressions"], row["clicks"]) for row in rows}
-    assert len(table) == len(rows)
-    assert list(table) == sorted(table)
-    return table
-
-
 def naive(path):
     """The counts, from the whole tree at once."""
     impressions, clicks = Counter(), Counter()
@@ -93,7 +85,7 @@ pages = st.builds(
 def test_equals_a_naive_reader(tmp_path_factory, drawn):
     whole = page(9, [result(1, 1)], [1])
     path = write(tmp_path_factory.mktemp("xml"), sessions(*drawn, whole))
-    assert cells(read_tiangong(path)) == naive(path)
+    assert counts_by_cell(read_tiangong(path)) == naive(path)
 
 
 def test_types(tmp_path):
@@ -109,7 +101,7 @@ def test_repeated_clicks_and_clicks_off_the_page_are_told(tmp_path):
     shown = [result(1, 5), result(2, 6)]
     text = sessions(page(1, shown, [2, 2, 7]), page(1, shown, [1]), page(1, []))
     log = read_tiangong(write(tmp_path, text))
-    assert cells(log) == {(1, 5, 1, "-1", "-1"): (2, 1), (1, 6, 2, "-1", "-1"): (2, 1)}
+    assert counts_by_cell(log) == {(1, 5, 1, "-1", "-1"): (2, 1), (1, 6, 2, "-1", "-1"): (2, 1)}
     assert seen(log) == {
         "sessions": 1,
         "pages": 3,
@@ -123,7 +115,7 @@ def test_repeated_clicks_and_clicks_off_the_page_are_told(tmp_path):
 def test_a_document_may_be_on_a_page_twice(tmp_path):
     shown = [result(1, 46, "11002401#151"), result(2, 46, "11002501#250")]
     log = read_tiangong(write(tmp_path, sessions(page(8, shown, [2]))))
-    assert cells(log) == {
+    assert counts_by_cell(log) == {
         (8, 46, 1, "11002401", "151"): (1, 0),
         (8, 46, 2, "11002501", "250"): (1, 1),
     }
@@ -137,14 +129,14 @@ def test_text_that_nobody_reads_need_not_be_xml(tmp_path):
 
 def test_line_ends_and_line_breaks_do_not_matter(tmp_path):
     text = sessions(page(1, [result(1, 5), result(2, 6)], [2]))
-    expected = cells(read_tiangong(write(tmp_path, text)))
+    expected = counts_by_cell(read_tiangong(write(tmp_path, text)))
     head, rest = text.split("\n", 1)
     for same in (
         text.replace("\n", "\r\n"),
         text.replace("\n", "\n  "),
         head + rest.replace("\n", ""),
     ):
-        assert cells(read_tiangong(write(tmp_path, same))) == expected
+        assert counts_by_cell(read_tiangong(write(tmp_path, same))) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.streams import counts_by_cell
 from twotowers.errors import InputError
 from twotowers.files.artefacts import put_in_order
 from twotowers.logs import warehouse
@@ -53,10 +54,7 @@ def plain_counts(log, bias):
 
 
 def cells(path):
-    rows = [tuple(row.values()) for row in pq.read_table(path).to_pylist()]
-    found = {row[:-2]: row[-2:] for row in rows}
-    assert len(found) == len(rows)
-    return found
+    return counts_by_cell(pq.read_table(path))
 
 
 @settings(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.logs import YANDEX, needs_yandex
-from tests.streams import cells_of
+from tests.streams import cells_of, counts_by_cell
 from twotowers.errors import InputError
 from twotowers.logs.counting import seen
 from twotowers.logs.formats.yandex import read as read_yandex
@@ -24,14 +24,6 @@ def record(query, region, documents, clicks):
     return f"{query}_{region}\t{','.join(map(str, documents))} :" + " ,".join(
         f" {document}" for document in clicks
     )
-
-
-def cells(log):
-    rows = [tuple(row.values()) for row in log.to_pylist()]
-    table = {row[:3]: row[3:] for row in rows}
-    assert len(table) == len(rows)
-    assert list(table) == sorted(table)
-    return table
 
 
 results = st.tuples(
@@ -56,7 +48,7 @@ def test_equals_a_naive_count(tmp_path_factory, pages, separator):
             clicked[key] += document in clicks
             repeated += max(clicks.count(document) - 1, 0)
         off += sum(document not in documents for document in clicks)
-    assert cells(log) == {key: (shown[key], clicked[key]) for key in shown}
+    assert counts_by_cell(log) == {key: (shown[key], clicked[key]) for key in shown}
     assert seen(log) == {
         "pages": len(pages),
         "clicks": sum(len(clicks) for *_, clicks in pages),
