@@ -100,10 +100,6 @@ class Blocks:
             np.subtract.at(found, at, middle[:, :, None] * middle[:, None, :])
         return found
 
-    def leverage(self, root: np.ndarray) -> np.ndarray:
-        """[clusters] trace(L_g Q), where Q = root root'."""
-        return self.spread(root).sum(1)
-
 
 def inverse_root(laplacian: np.ndarray) -> np.ndarray:
     """[K, J] root with root root' = Q = L+, by eigenvalues."""
@@ -140,7 +136,7 @@ def influences(
         adjusted *= np.sqrt(clusters / max(clusters - 1, 1))
     elif correction in ("CR2", "CR3"):
         power = {"CR2": -0.5, "CR3": -1.0}[correction]
-        high = np.flatnonzero(blocks.leverage(root) > LEVERAGE)
+        high = np.flatnonzero(blocks.spread(root).sum(1) > LEVERAGE)  # by trace(L_g Q)
         value, vector = np.linalg.eigh(blocks.shares(high, root))
         # What a query alone tells it fits exactly, so its score is 0 in that direction.
         left = 1 - value

@@ -265,7 +265,8 @@ def _predictions(task: Task, model: TwoTowers, again: Callable) -> np.ndarray:
     Scores have no scale of their own, so their 5th and 95th percentiles become 0 and 1.
     """
     theirs = nnx.state(model.heads, Constant)
-    columns = {leaf.column for leaf in jax.tree.leaves(theirs, is_leaf=_is_constant)}
+    leaves = jax.tree.leaves(theirs, is_leaf=lambda leaf: isinstance(leaf, Constant))
+    columns = {leaf.column for leaf in leaves}
     lanes = {}
     for log, values in task.lanes:
         own = {name: value for name, value in values.items() if name not in columns}
@@ -277,10 +278,6 @@ def _predictions(task: Task, model: TwoTowers, again: Callable) -> np.ndarray:
         predicted[log] = np.zeros(train.where.shape)
         predicted[log][train.where] = rescale(before.scores(train.inputs)[train.where]) / HIGHEST
     return np.stack([predicted[log] for log, _ in task.lanes])
-
-
-def _is_constant(leaf) -> bool:
-    return isinstance(leaf, Constant)
 
 
 # Compiled, because dispatching the single operations of a deep tower takes longer for each lane.

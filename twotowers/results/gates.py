@@ -72,7 +72,7 @@ def _of(setting: str, results: pd.DataFrame) -> Iterator[tuple]:
     numbers = results[
         results["metric"].str.startswith((GAIN, BESIDE)) | (results["metric"] == FALL)
     ]
-    lanes = [name for name in _own(numbers) if numbers[name].notna().any()]
+    lanes = [name for name in numbers if name not in _FIXED and numbers[name].notna().any()]
     for (metric, *values), found in numbers.groupby(["metric", *lanes], sort=False, dropna=False):
         value = np.mean(found["value"].to_numpy())
         gain = metric != FALL
@@ -91,10 +91,6 @@ def _of_starts(setting: str, results: pd.DataFrame, lanes: list[str]) -> Iterato
         value = apart.groupby("seed").max().mean()
         columns = dict(zip(lanes, values, strict=True))
         yield setting, lane_text(columns), STARTS, STARTS, value, not value <= MOST_RANGE, columns
-
-
-def _own(results: pd.DataFrame) -> list[str]:
-    return [name for name in results if name not in _FIXED]
 
 
 def of_failing(results: pd.DataFrame, gates: pd.DataFrame) -> pd.Series:
