@@ -30,7 +30,7 @@ from twotowers import ROOT
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import preprocess
 from twotowers.files.artefacts import atomic
-from twotowers.files.rankings import Rankings, mask, pad
+from twotowers.files.rankings import Rankings
 from twotowers.models.names import MODELS
 from twotowers.randomness import stream
 from twotowers.results.metrics import ndcg
@@ -300,9 +300,7 @@ def _regression(features, label, weight, *, rounds: int) -> lightgbm.Booster:
 
 def _ndcg(scores: np.ndarray, rankings: Rankings) -> float:
     """Mean nDCG@10 over queries with a relevant document."""
-    where = mask(rankings.lengths, int(rankings.lengths.max()))
-    given = (scores.astype(np.float32), rankings.label)
-    scores, labels = (pad(values, rankings.offsets, where.shape[1]) for values in given)
+    scores, labels, where = rankings.padded(scores.astype(np.float32), rankings.label)
     return float(np.nanmean(ndcg(scores, labels, where=where)[labels.max(1) > 0]))
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from scripts.filling import markdown
-from twotowers.files.rankings import Rankings, mask, pad
+from twotowers.files.rankings import Rankings
 
 SEED = 0  # as in twotowers.workflow.descriptions
 
@@ -106,9 +106,8 @@ def told(rows: Sequence[tuple], *further: str) -> str:
 
 def mean_of(metric: Callable, scores: np.ndarray, lists: Rankings, **options) -> float:
     """The mean of a metric of `twotowers.results.metrics` over lists, of [rows] scores."""
-    length = lists.lengths.max()
-    scores, labels = (pad(column, lists.offsets, length) for column in (scores, lists.label))
-    return float(metric(scores, labels, where=mask(lists.lengths, length), **options).mean())
+    *columns, where = lists.padded(scores, lists.label)
+    return float(metric(*columns, where=where, **options).mean())
 
 
 # The search

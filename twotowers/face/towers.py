@@ -160,7 +160,7 @@ class TowerFit:
             InputError: the towers read numbers of pairs, so they know no other documents.
         """
         from twotowers.experiment.log import tower_inputs
-        from twotowers.files.rankings import Rankings, mask, pad
+        from twotowers.files.rankings import Rankings
         from twotowers.results.metrics import arp, mrr, ndcg
 
         model = self.setting.model
@@ -176,9 +176,8 @@ class TowerFit:
                 expected="a tower of features, or no lists: those of the log",
             )
         else:
-            where = mask(lists.lengths, int(lists.lengths.max()))
+            labels, where = lists.padded(lists.label)
             inputs = tower_inputs(lists, where, model.features)
-            labels = pad(lists.label, lists.offsets, where.shape[1])
         metrics: dict[str, Callable[..., np.ndarray]] = {
             "ndcg@5": partial(ndcg, topn=5),
             "ndcg@10": ndcg,

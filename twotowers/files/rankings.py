@@ -69,6 +69,14 @@ class Rankings:
         """The first queries, or all if there are fewer."""
         return self.take(slice(self.offsets[: queries + 1][-1]))
 
+    def padded(self, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Columns [rows] as rectangles [queries, documents], and last, where these hold a document.
+
+        They are as wide as the longest list, with zeros behind the end of each.
+        """
+        length = int(self.lengths.max())
+        return *(pad(each, self.offsets, length) for each in columns), mask(self.lengths, length)
+
     def take(self, rows: np.ndarray | slice) -> Rankings:
         """The given rows (index array, mask or slice), in the given order."""
         return Rankings(

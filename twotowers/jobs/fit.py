@@ -15,7 +15,7 @@ from twotowers import ANNOTATIONS
 from twotowers.experiment.log import Columns, tower_inputs
 from twotowers.experiment.parts import relevance_tower
 from twotowers.experiment.settings import Setting
-from twotowers.files.rankings import mask, pad, read_rankings
+from twotowers.files.rankings import read_rankings
 from twotowers.jobs.gates import gates, totals
 from twotowers.jobs.measures import FURTHER, QUERIES, Judged, measure, of_annotated
 from twotowers.methods.task import Fitted, Task
@@ -141,6 +141,5 @@ def annotated(files: Mapping, features: Columns) -> Judged | None:
     if ANNOTATIONS not in files:
         return None
     lists = read_rankings(files[ANNOTATIONS])
-    where = mask(lists.lengths, int(lists.lengths.max()))
-    inputs = tower_inputs(lists, where, features)
-    return Judged(inputs, where, pad(lists.label, lists.offsets, where.shape[1]))
+    labels, where = lists.padded(lists.label)
+    return Judged(tower_inputs(lists, where, features), where, labels)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.files.rankings import Rankings, mask, pad, read_rankings
+from twotowers.files.rankings import Rankings, read_rankings
 from twotowers.methods.task import Fitted, Task
 from twotowers.rankers.displayed import displayed
 from twotowers.rankers.trees import fit_trees
@@ -83,7 +83,5 @@ def gains(scores: np.ndarray, lists: Rankings) -> dict[str, float]:
         scores: [rows].
         lists: the documents.
     """
-    length = lists.lengths.max()
-    scores = pad(scores.astype(np.float32), lists.offsets, length)
-    labels, where = pad(lists.label, lists.offsets, length), mask(lists.lengths, length)
+    scores, labels, where = lists.padded(scores.astype(np.float32), lists.label)
     return {f"ndcg@{top}": ndcg(scores, labels, where=where, topn=top).mean() for top in (5, 10)}

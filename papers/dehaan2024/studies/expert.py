@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from twotowers import ANNOTATIONS
-from twotowers.files.rankings import mask, pad, read_rankings
+from twotowers.files.rankings import read_rankings
 from twotowers.rankers.folds import cross_fitted
 from twotowers.results.annotated import of_each_query
 
@@ -37,8 +37,7 @@ def run(
 
 def measured(lists, scores) -> Iterator[dict]:
     """The mean of each metric, and nDCG@10 and DCG@10 of every query."""
-    where = mask(lists.lengths, int(lists.lengths.max()))
-    columns = (pad(column, lists.offsets, where.shape[1]) for column in (scores, lists.label))
+    *columns, where = lists.padded(scores, lists.label)
     for name, values in of_each_query(*columns, where=where).items():
         yield {"metric": name, "value": values.mean()}
         for query, value in enumerate(values):

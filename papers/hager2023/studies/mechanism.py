@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from twotowers import SPLITS
-from twotowers.files.rankings import Rankings, mask, pad, read_rankings
+from twotowers.files.rankings import Rankings, read_rankings
 from twotowers.logs.policies import ranks, read_scores
 from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
@@ -86,9 +86,8 @@ def sampled(attraction, examined, views: float, rng: np.random.Generator) -> np.
 
 def measured(lists: Rankings, values: np.ndarray, metric: str = "ndcg@10") -> dict:
     """Mean nDCG@10 of [rows] scores; queries without relevant document count 0."""
-    length = lists.lengths.max()
-    columns = (pad(column, lists.offsets, length) for column in (values, lists.label))
-    found = ndcg(*columns, where=mask(lists.lengths, length))
+    *columns, where = lists.padded(values, lists.label)
+    found = ndcg(*columns, where=where)
     return {"metric": metric, "value": float(found.mean())}
 
 
