@@ -137,7 +137,7 @@ def time_read(*, log: str) -> dict:
     start = time.perf_counter()
     pages = PageLog(f"{log}/train.parquet", LENGTH).distinct
     found = {"read": time.perf_counter() - start}
-    arrays = {name: value for name, value in vars(pages).items() if name != "ids"}
+    arrays = {name: value for name, value in vars(pages).items() if name not in ("ids", "bias")}
     np.savez(f"{log}/pages.npz", **arrays)
     feather.write_feather(pages.ids, f"{log}/pairs.feather")
     return found | {"distinct": len(pages.number)}
