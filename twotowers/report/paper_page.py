@@ -235,24 +235,19 @@ def conclusion(counts: Mapping[str, int]) -> str:
         >>> conclusion({"reproduced": 3, "contradicted": 0, "undecided": 1, "not testable": 0})
         'What can be told holds.'
         >>> conclusion({"reproduced": 1, "contradicted": 1, "undecided": 5, "not testable": 0})
-        'Most of it stays open. Of the rest, some holds and some does not.'
+        'Most of it stays open; some of it holds and some does not.'
     """
     held, failed = counts[REPRODUCED], counts[CONTRADICTED]
     unknown = sum(counts.values()) - held - failed
     if not held + failed:
         return "This cannot be told yet."
-    if unknown > held + failed:
-        rest = (
-            "some holds and some does not"
-            if held and failed
-            else "all holds"
-            if held
-            else "all fails"
-        )
-        return f"Most of it stays open. Of the rest, {rest}."
     if failed:
-        return "Some of it holds and some does not." if held else "What can be told fails."
-    return "What can be told holds." if unknown else "All of it holds."
+        said = "some of it holds and some does not" if held else "what can be told fails"
+    else:
+        said = "what can be told holds" if unknown else "all of it holds"
+    if unknown > held + failed:
+        return f"Most of it stays open; {said}."
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _item_view(item: ItemPage, folder: Path) -> dict:
