@@ -1,7 +1,10 @@
 """Bias features of pages: what a tower of examination reads beside the position (Listing 5.4)."""
 
+import datetime as dt
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from flax import nnx
 from scipy.special import expit
@@ -91,7 +94,7 @@ def test_the_effect_of_a_bias_feature_is_found(log):
 @pytest.mark.parametrize("part", ["examination", "continuation"])
 def test_every_part_per_position_reads_the_position_and_what_is_there(part):
     model = {"examination": PositionBased(), "continuation": DependentClick()}[part]
-    more = {"of_places": LinearTower, "bias": 2, "rngs": nnx.Rngs(0)}
+    more = {"of_places": LinearTower, "bias": ([1, 2], [3, 4]), "rngs": nnx.Rngs(0)}
     towers = PageTowers(model, EmbeddingTower, 4, K, **more)
     assert list(towers.places) == [part]
     assert not len(towers.tables)
@@ -100,11 +103,25 @@ def test_every_part_per_position_reads_the_position_and_what_is_there(part):
     found = towers.chances(np.tile(np.arange(4), (2, 1)), documents, bias=bias)[part]
     tower = towers.places[part]
     for page, place in np.ndindex(2, K):
-        read = np.concatenate([np.eye(K)[place], bias[page, place]])
+        read = np.concatenate([np.eye(K)[place], (bias[page, place] - [1, 2]) / [3, 4]])
         assert found.logits[page, place] == pytest.approx(float(tower(read)), abs=1e-6)
     weights = tower.layer.kernel[K:, 0]
     effects = towers.effects(bias, np.array([[True, True, False]] * 2))[part]
-    assert effects == pytest.approx(weights)
+    assert effects == pytest.approx(weights / np.array([3, 4]))
+
+
+def test_the_unit_of_a_bias_feature_changes_no_prediction(log, tmp_path):
+    table = pq.read_table(log)
+    at = table.schema.get_field_index("large")
+    pixels = [[f"{300 + 500 * each:g}" for each in page] for page in table["large"].to_pylist()]
+    write_sessions(tmp_path / "log.parquet", [table.set_column(at, "large", pa.array(pixels))])
+    [[_, [one]], [_, [other]]] = (
+        fit_lanes({"log": path}, setting(), seed=1) for path in (log, tmp_path / "log.parquet")
+    )
+    effects = [fitted.values["effect_on_examination_1"] for fitted in (one, other)]
+    assert effects[1] == pytest.approx(effects[0] / 500, rel=1e-2)
+    losses = [fitted.values["validation_loss"] for fitted in (one, other)]
+    assert losses[1] == pytest.approx(losses[0], abs=1e-4)
 
 
 def test_a_model_of_positions_alone_reads_them(log):
@@ -112,7 +129,7 @@ def test_a_model_of_positions_alone_reads_them(log):
     for bias in ([], ["large"]):
         rows = fit_setting({"log": log}, setting(bias=bias, model="rank_rate"), seed=1)
         losses.append(rows.set_index("metric").at["held_out_loss", "value"])
-    assert losses[1] < losses[0] - 0.02
+    assert losses[1] < losses[0] - 0.015
 
 
 def test_what_reads_none_is_refused(log):
@@ -123,13 +140,15 @@ def test_what_reads_none_is_refused(log):
     cells = {"record": "cells", **LOG, "bias": ["large"]}
     with pytest.raises(InputError, match="a log with bias features"):
         read(Setting, {"name": "fit", "log": cells})
-    with pytest.raises(InputError, match="has no part per position"):
-        fit_setting({"log": log}, setting(model="user_browsing"), seed=1)
+    with pytest.raises(InputError, match="model: 'user_browsing' has no part per position"):
+        setting(model="user_browsing")
+    with pytest.raises(InputError, match="reads no bias features"):
+        setting(examination={"kind": "linear", "dropout": 0.1})
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("width", "width: the column is missing"), ("word", r"word: has type string .*numbers")],
+    [("width", "width: the column is missing"), ("word", "word: Failed to parse .*numbers")],
 )
 def test_a_bias_feature_is_a_column_of_numbers(log, name, message):
     with pytest.raises(InputError, match=message):
@@ -138,9 +157,24 @@ def test_a_bias_feature_is_a_column_of_numbers(log, name, message):
 
 def test_a_bias_feature_has_no_gaps(tmp_path):
     page = {"split": ["log"], "query": [1], "documents": [[1, 2]], "clicks": [[0, 1]]}
-    write_sessions(tmp_path / "log.parquet", [pa.table(page | {"height": [[1.0, np.inf]]})])
-    with pytest.raises(InputError, match="height: inf was found"):
-        read_page_arrays(tmp_path / "log.parquet", positions=2, bias=["height"])
+    day = dt.datetime(2026, 1, 1)
+    for heights, message in (
+        ([1.0, np.inf], "height: inf was found"),
+        ([1.0, 1e300], r"height: 1e\+300 was found"),
+        ([day, day], "height: has type timestamp"),
+    ):
+        write_sessions(tmp_path / "log.parquet", [pa.table(page | {"height": [heights]})])
+        with pytest.raises(InputError, match=message):
+            read_page_arrays(tmp_path / "log.parquet", positions=2, bias=["height"])
+
+
+def test_a_bias_feature_that_never_varies_tells_nothing(log, tmp_path):
+    table = pq.read_table(log)
+    at = table.schema.get_field_index("large")
+    same = pa.array([[2] * K] * len(table))
+    write_sessions(tmp_path / "log.parquet", [table.set_column(at, "large", same)])
+    with pytest.raises(InputError, match="large: 2 on every training page"):
+        fit_setting({"log": tmp_path / "log.parquet"}, setting(), seed=1)
 
 
 def test_pages_that_are_cut_keep_what_belongs_to_their_documents(tmp_path):

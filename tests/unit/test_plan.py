@@ -25,6 +25,7 @@ from twotowers.workflow import dataset_jobs, planning
 from twotowers.workflow import plan as plans
 from twotowers.workflow.descriptions import (
     _called,
+    _names,
     crate_data,
     items_needs,
     needs_data,
@@ -591,6 +592,12 @@ def test_the_crate_is_told_how_data_was_made_or_where_it_is_listed(plan):
         {"name": "web", "generated": {"sizes": SIZES, "seed": 0}},
         {"name": "shop", "manifest": "out/smoke/raw/shop/manifest.json"},
     ]
+
+
+def test_a_setting_with_several_names_and_options_that_name_none():
+    groups = {"Yahoo": {"naive": "a", "weighted": "b"}, "Istella-S": {"naive": "a"}}
+    options = {"groups": groups, "order": {"setting": ["a", "b"]}}
+    assert _names(options, {"a", "b"}) == {"b": "Yahoo, weighted"}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_published_rows_and_columns_are_grey_and_marks_stand_apart():
         ["PBM", "ours", r"$0.435 \pm .002$", r"\textbf{0.4}$^{*}$"],
         ["", "paper", r"$1{,}234$$^{\blacktriangledown}$", ""],
         r"\midrule",
-        ["A & B".replace("&", r"\&"), "ours", "$< 10^{-8}$", r"-.5\,\%"],
+        ["A & B_c".replace("&", r"\&").replace("_", r"\_"), "ours", "$< 10^{-8}$", r"-.5\,\%"],
     ]
     [table] = printed(booktabs(["Model", "", r"$\theta_{10}$", "paper"], body, columns="llrr"))
     grey = '<span class="published">{}</span>'.format
@@ -28,7 +28,7 @@ def test_published_rows_and_columns_are_grey_and_marks_stand_apart():
     assert shown(table) == [
         ["PBM", "ours", "0.435 ± .002", grey(f"<b>0.4</b>{mark('*')}")],
         ["", grey("paper"), grey(f"1,234{mark('▼')}"), ""],
-        ["A &amp; B", "ours", "&lt; 10<sup>−8</sup>", grey("−.5 %")],
+        ["A &amp; B_c", "ours", "&lt; 10<sup>−8</sup>", grey("−.5 %")],
     ]
     assert table.groups[0][1][2].text == "1,234▼"
     assert [cell.align for cell in table.groups[0][0]] == ["l", "l", "r", "r"]

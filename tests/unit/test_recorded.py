@@ -99,10 +99,14 @@ def test_a_run_on_files_that_told_nothing_of_them_is_left_out(tmp_path):
     files = record(tmp_path, "sample2025", name="files", **kept)
     table = pd.read_csv(files).assign(datasets="mq2008: unverified data")
     table.loc[table["claim"] == "1", "measured"] = "another number"
+    table["stands_on"] = STAND_IN
     table.to_csv(files, index=False)
     found = read_recorded([plain, files], digest="")
     assert [row["name"] for row in found["1"]] == ["laptop", "files"]
     assert [row["name"] for row in found["2a"]] == ["laptop"]
+    table.assign(stands_on=UNVERIFIED).to_csv(files, index=False)
+    both = read_recorded([plain, files], digest="")["2a"]
+    assert [row["name"] for row in both] == ["laptop", "files"], "it may agree by chance"
 
 
 @pytest.mark.parametrize(

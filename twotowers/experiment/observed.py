@@ -10,6 +10,7 @@ import pandas as pd
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
+from twotowers.errors import InputError
 from twotowers.experiment.fields import Distinct, Settled, as_tuple, refused
 from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages
 from twotowers.logs.described import read_documents
@@ -152,6 +153,16 @@ class ObservedLog(Recorded):
         found = observed_pages(
             inputs[LOG], shares, places=self.places, cut=self.cut, bias=self.bias, **given
         )
+        for number, name in enumerate(self.bias):
+            train = found.sessions["train"]
+            values = train.bias[train.where][:, number]
+            if values.min() == values.max():
+                raise InputError(
+                    f"{values[0]:g} on every training page",
+                    path=inputs[LOG],
+                    field=name,
+                    expected="a bias feature that varies",
+                )
         read = found.pair
         if features is not None:
             described = read_documents(inputs[DOCUMENTS])

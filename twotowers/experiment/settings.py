@@ -42,7 +42,7 @@ from twotowers.experiment.parts import (
     with_kind,
 )
 from twotowers.experiment.training import Training
-from twotowers.models.protocol import ClickModel
+from twotowers.models.protocol import PER_POSITION, ClickModel
 from twotowers.towers.lane import Lane
 
 
@@ -307,11 +307,18 @@ class Setting(Settled):
                     "'likelihood', or a log without 'bias'",
                     "method",
                 )
-            if not isinstance(self.model.examination.kind, Part):
+            examination = self.model.examination
+            if not isinstance(examination.kind, Part) or examination.dropout:
                 raise refused(
-                    f"{self.model.examination.kind!r} reads no bias features, and the log has some",
-                    "a tower, such as 'linear'; or a log without 'bias'",
+                    f"{examination.plain()!r} reads no bias features, and the log has some",
+                    "a tower without dropout, such as 'linear'; or a log without 'bias'",
                     "model.examination",
+                )
+            if PER_POSITION not in self.model.of.parts.values():
+                raise refused(
+                    f"{self.model.kind!r} has no part per position that could read bias features",
+                    "a model that has one, such as 'position_based'; or a log without 'bias'",
+                    "model",
                 )
 
     def _check_measures(self) -> None:

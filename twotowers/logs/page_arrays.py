@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.files.columns import is_text, wrong_type
+from twotowers.files.columns import wrong_type
 from twotowers.logs.sessions import GROUP, bias_features, read_sessions
 
 LONGEST = 200
@@ -159,14 +159,25 @@ def _numbers(batch: pa.RecordBatch, names: Sequence[str], path) -> np.ndarray:
     """[shown, features] float32: some bias features of all pages, one page after the other."""
     columns = np.zeros((len(batch["documents"].flatten()), len(names)), np.float32)
     for at, name in enumerate(names):
-        _check_there(batch, name, path, "a bias feature with a number for each document")
+        expected = "a number for each document; the data source's reading.bias keeps columns"
+        _check_there(batch, name, path, expected)
         values = batch[name].flatten()
-        if is_text(values.type):
+        if pa.types.is_temporal(values.type):
             raise wrong_type(values.type, name, path, "numbers")
-        columns[:, at] = numpy_of(values)
-        if not np.isfinite(columns[:, at]).all():
-            wrong = columns[~np.isfinite(columns[:, at]), at][0]
-            raise InputError(f"{wrong} was found", path=path, field=name, expected="finite numbers")
+        if pa.types.is_boolean(values.type):
+            values = values.cast(pa.uint8())
+        try:
+            # Columns of csv files are text.
+            numbers = numpy_of(values.cast(pa.float64(), safe=False))
+        except pa.ArrowInvalid as error:
+            raise InputError(str(error)[:100], path=path, field=name, expected="numbers") from error
+        wrong = ~(np.abs(numbers) < np.finfo(np.float32).max)
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise InputError(
+                f"{values[row]} was found", path=path, field=name, expected="numbers below 3e38"
+            )
+        columns[:, at] = numbers
     return columns
 
 

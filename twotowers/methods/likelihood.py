@@ -143,8 +143,8 @@ def _width(task: Task) -> int:
 def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
     """`TwoTowers` for a model of cells with attraction, `PageTowers` for all others, and for all on
     logs with bias features."""
-    bias = bias_of(task.splits["train"])
-    if isinstance(task.model, CellModel) and "attraction" in task.model.parts and not bias:
+    bias = _bias_of(task.splits["train"])
+    if isinstance(task.model, CellModel) and "attraction" in task.model.parts and not bias[0]:
         return towers_of(task, task.model, heads)
     if task.splits["train"].sessions is None:
         raise InputError(
@@ -155,8 +155,8 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
     of_places = task.examination.get("examination")
     if heads or of_places == KNOWN or task.examination.get("dropout"):
         raise InputError(
-            f"{type(task.model).__name__} allows no heads, and no examination that is known or "
-            "dropped",
+            f"the towers of {type(task.model).__name__} have no heads, and no examination that is "
+            "known or dropped",
             field="model.examination",
             expected="'table' or a tower without 'dropout', and a method without heads",
         )
@@ -171,10 +171,18 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
     return PageTowers(task.model, build, _width(task), task.positions, **more)
 
 
-def bias_of(split: Split) -> int:
-    """The number of bias features of a split's pages."""
-    bias = split.sessions[0].bias if split.sessions else None
-    return 0 if bias is None else bias.shape[-1]
+def _bias_of(split: Split) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation of each bias feature over the documents of a split's pages."""
+    pages = split.sessions[0] if split.sessions else None
+    if pages is None or pages.bias is None:
+        return [], []
+    shown = pages.bias[pages.where].astype(float)
+    return shown.mean(0).tolist(), shown.std(0).tolist()
+
+
+def _columns(pages: Sessions | SessionLoss) -> list[str]:
+    """What the objective reads of pages: bias features, too, if there are any."""
+    return [*OF_PAGES, *(["bias"] if pages.bias is not None else [])]
 
 
 def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss) -> Fitted:
@@ -316,8 +324,7 @@ def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
             field="sessions",
             expected="one setting for each number of sessions, or a log that is recorded as cells",
         )
-    read = [*OF_PAGES, *(["bias"] if bias_of(split) else [])]
-    columns = {name: np.stack([getattr(log, name) for log in logs]) for name in read}
+    columns = {name: np.stack([getattr(log, name) for log in logs]) for name in _columns(logs[0])}
     return jax.device_put(SessionLoss(split.inputs, **columns))
 
 
@@ -325,8 +332,7 @@ def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
     """The objective on this many of its sessions, evenly spaced (on all, if it has fewer)."""
     sessions = min(sessions, loss.units)
     chosen = np.arange(sessions) * loss.units // sessions
-    read = [*OF_PAGES, *(["bias"] if loss.bias is not None else [])]
-    return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in read})
+    return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in _columns(loss)})
 
 
 def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:

@@ -8,7 +8,8 @@ annotation allows a `Lane`, as `float | Lane`, may be a list. Then each value is
 A method that trains towers by `twotowers.fitting.gradient` sets `TRAINS = True` and passes on
 `task.varied`. One that fits the bias factors of a split (`Split.factors`) sets `FACTORS = True`;
 others are refused where factors are not positions. One that gives documents no scores sets
-`BIAS_ALONE = True`, so that test queries may be others than those of training. A method with a
+`BIAS_ALONE = True`, so that test queries may be others than those of training. One whose towers of
+positions read bias features of pages (`Sessions.bias`) sets `BIAS_FEATURES = True`. A method with a
 parameter `heads` gets functions that build the auxiliary heads (`twotowers.heads`).
 """
 

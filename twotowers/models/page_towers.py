@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +34,7 @@ class PageTowers(nnx.Module):
         positions: int,
         *,
         of_places: Callable[..., nnx.Module] | None = None,
-        bias: int = 0,
+        bias: tuple[Sequence[float], Sequence[float]] = ((), ()),
         rngs: nnx.Rngs,
     ):
         """Build towers and tables.
@@ -45,17 +45,18 @@ class PageTowers(nnx.Module):
             width: numbers per document.
             positions: of a page.
             of_places: builds a tower of positions; None for tables.
-            bias: number of bias features.
+            bias: mean and standard deviation of each bias feature, by which towers standardise.
             rngs: of starts.
         """
         self.model = model
+        self.center, self.scale = (tuple(map(float, each)) for each in bias)
         shapes = {PER_POSITION: (positions,), PER_JUMP: (positions, positions), ONCE: ()}
         towers, places, tables = {}, {}, {}
         for part, kind in self.model.parts.items():
             if kind == PER_DOCUMENT:
                 towers[part] = build(width, rngs=rngs)
             elif kind == PER_POSITION and of_places is not None:
-                places[part] = of_places(positions + bias, rngs=rngs)
+                places[part] = of_places(positions + len(self.center), rngs=rngs)
             else:
                 tables[part] = nnx.Param(jnp.zeros(shapes[kind]))
         self.towers, self.tables = nnx.Dict(towers), nnx.Dict(tables)
@@ -80,7 +81,7 @@ class PageTowers(nnx.Module):
         for number, (part, tower) in enumerate(self.towers.items()):
             own = None if key is None else jax.random.fold_in(key, number)
             logits[part] = jnp.take_along_axis(tower(inputs, own), documents, axis=-1)
-        read = _read(documents.shape, bias)
+        read = self._read(documents.shape, bias)
         for number, (part, tower) in enumerate(self.places.items(), start=len(self.towers)):
             own = None if key is None else jax.random.fold_in(key, number)
             logits[part] = tower(read, own)
@@ -112,7 +113,8 @@ class PageTowers(nnx.Module):
     def effects(self, bias: jax.Array, where: jax.Array) -> dict[str, jax.Array]:
         """Part -> [features] by how much a unit of each bias feature changes the part's log-odds.
 
-        It is the mean of the derivative over the documents of pages: the weight of a linear tower.
+        It is the mean of the derivative over the documents of pages. Of a linear tower it is the
+        weight over the feature's standard deviation.
 
         Args:
             bias: [pages, K, features].
@@ -121,19 +123,22 @@ class PageTowers(nnx.Module):
 
         def change(tower: nnx.Module) -> jax.Array:
             def logits(values: jax.Array) -> jax.Array:
-                return tower(_read(where.shape, values)).sum(where=where)
+                return tower(self._read(where.shape, values)).sum(where=where)
 
             return jax.grad(logits)(bias).sum((0, 1), where=where[..., None]) / where.sum()
 
         return {part: change(tower) for part, tower in self.places.items()}
 
+    def _read(self, shape: tuple[int, ...], bias: jax.Array | None) -> jax.Array:
+        """[*shape, K + features] what a tower of places reads: one-hot positions and bias features,
+        these with mean 0 and deviation 1."""
+        places = jnp.broadcast_to(jnp.eye(shape[-1]), (*shape, shape[-1]))
+        if bias is None:
+            return places
+        scaled = (bias - jnp.asarray(self.center)) / jnp.asarray(self.scale)
+        return jnp.concatenate([places, scaled], axis=-1)
+
     def scores(self, inputs: jax.Array) -> jax.Array:
         """Ranking scores: [..., documents], higher is better."""
         logits = {part: tower(inputs) for part, tower in self.towers.items()}
         return self.model.relevance({p: Chance.from_logits(each) for p, each in logits.items()})
-
-
-def _read(shape: tuple[int, ...], bias: jax.Array | None) -> jax.Array:
-    """[*shape, K + features] what a tower of places reads: one-hot positions and bias features."""
-    places = jnp.broadcast_to(jnp.eye(shape[-1]), (*shape, shape[-1]))
-    return places if bias is None else jnp.concatenate([places, bias], axis=-1)

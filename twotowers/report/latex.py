@@ -39,7 +39,9 @@ def booktabs(
     """
     published = [name in PRINTED for name in headings]
     rows = [
-        row if isinstance(row, str) else _row(row, published, whole=not {*row}.isdisjoint(PRINTED))
+        row
+        if isinstance(row, str)
+        else _row(row, published, whole=any(cell in PRINTED for cell in row))
         for row in body
     ]
     text = "\n".join([*above, _row(headings, published), r"\midrule", *rows])

@@ -18,8 +18,9 @@ from twotowers.errors import InputError
 SIGNS = {
     r"\pm": "±", r"\times": "×", r"\infty": "∞", r"\blacktriangledown": "▼", r"\blacktriangle": "▲",
     r"\alpha": "α", r"\eta": "η", r"\theta": "θ", r"\tau": "τ", r"\Omega": "Ω",
-    r"\%": "%", r"\#": "#", r"\_": "_", r"\,": " ", "{,}": ",", "--": "–",
+    r"\%": "%", r"\#": "#", r"\,": " ", "{,}": ",", "--": "–",
 }  # fmt: skip
+UNDERSCORE = "\0"
 TAGS = {
     r"\textcolor{gray}": ('<span class="published">', "</span>"),
     r"\textbf": ("<b>", "</b>"),
@@ -104,11 +105,14 @@ def _html(text: str) -> str:
     def of_math(found: re.Match) -> str:
         return found[1].replace("-", "−")
 
+    # No subscript begins with this one.
+    text = text.replace(r"\_", UNDERSCORE).replace(r"\&", "&")
     text = re.sub(r"(?<![\w-])-(?=[.\d])", "−", text)
-    text = re.sub(r"\$([^$]*)\$", of_math, html.escape(text.replace(r"\&", "&"), quote=False))
+    text = re.sub(r"\$([^$]*)\$", of_math, html.escape(text, quote=False))
     text = _SIGN.sub(lambda found: SIGNS[found[0]], text)
     while _TAG.search(text):
         text = _TAG.sub(lambda found: (found[2] or found[3] or "").join(TAGS[found[1]]), text)
+    text = text.replace(UNDERSCORE, "_")
     if unknown := re.search(r"\\\W?\w*|[{}]", text):
         raise InputError(
             f"{unknown[0]!r} is unknown", field="tex", expected="a command that pages know"

@@ -50,8 +50,8 @@ def write_recorded(path: str | Path, claims: Iterable[Row], about: Row) -> None:
 def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list[dict]]:
     """By claim: what earlier runs found of it, each with its `name`, and whether it has `changed`.
 
-    A run on real files that measured the same as one without any has told nothing of them, and is
-    left out.
+    A run on real files is left out for a claim that stands on none of them, if it measured the
+    same as a run without any.
 
     Args:
         paths: Files of one paper.
@@ -77,16 +77,22 @@ def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list
                 )
             told = row | {"name": path.stem, "changed": row["digest"] != digest}
             found.setdefault(row["claim"], []).append(told)
-    return {claim: _of_its_data(rows) for claim, rows in found.items()}
+    return {claim: _without_repeats(rows) for claim, rows in found.items()}
 
 
-def _of_its_data(rows: Sequence[dict]) -> list[dict]:
-    on_files = [any(kind in row["datasets"] for kind in (REAL, UNVERIFIED)) for row in rows]
-    without = {row["measured"] for row, files in zip(rows, on_files, strict=True) if not files}
+def _without_repeats(rows: Sequence[dict]) -> list[dict]:
+    """The rows, but for those of real files that repeat what a run without any measured."""
+
+    def on_files(row: dict) -> bool:
+        return any(kind in row["datasets"] for kind in (REAL, UNVERIFIED))
+
+    measured = {row["measured"] for row in rows if not on_files(row)}
     return [
         row
-        for row, files in zip(rows, on_files, strict=True)
-        if not (files and row["measured"] in without)
+        for row in rows
+        if not on_files(row)
+        or row["stands_on"] in (REAL, UNVERIFIED)
+        or row["measured"] not in measured
     ]
 
 

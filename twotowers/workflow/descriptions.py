@@ -40,6 +40,8 @@ def items_needs(plan: Planner, paper: str) -> dict[str, list[str]]:
     return {name: list(item.needs) for name, item in plan.papers[paper].items.items()}
 
 
+NAMING = ("settings", "panels", "groups", "lines")
+"""Options of drawings that name settings."""
 NOTES = {STAND_IN: "generated stand-in for", REAL: "real", UNVERIFIED: "unverified"}
 """How each kind of data is called before its name."""
 
@@ -90,8 +92,7 @@ def page_paper(plan: Planner, key: str) -> dict:
 def _page_item(plan: Planner, paper: str, name: str) -> dict:
     item = plan.papers[paper].items[name]
     metrics = item.parameters.get("metrics")
-    options = item.parameters.values()
-    settings = dict(chain.from_iterable(_called(each, set(item.needs)) for each in options))
+    settings = _names(item.parameters, set(item.needs))
     return {
         **{word: getattr(item, word) for word in ("title", "caption", "expected", "kind")},
         "needs": list(item.needs),
@@ -108,6 +109,15 @@ def _headings(parameters: Mapping[str, Any]) -> dict[str, str]:
     if "xlabel" not in parameters:
         return {}
     return {parameters.get("along", "amount"): parameters["xlabel"].partition(" (")[0]}
+
+
+def _names(options: Mapping[str, Any], settings: set[str]) -> dict[str, str]:
+    """What the drawing of an item calls its settings, but for those with several names."""
+    given = [_called(options.get(name), settings) for name in NAMING]
+    found: dict[str, set[str]] = {}
+    for setting, name in chain.from_iterable(given):
+        found.setdefault(setting, set()).add(name)
+    return {setting: names.pop() for setting, names in found.items() if len(names) == 1}
 
 
 def _called(option: Any, settings: set[str], *groups: str) -> Iterator[tuple[str, str]]:
