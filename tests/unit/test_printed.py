@@ -62,3 +62,8 @@ def test_two_tables_of_a_file():
 def test_an_unknown_command_is_an_error():
     with pytest.raises(InputError, match=r"tex: .*unheard' is unknown"):
         printed(booktabs(["n"], [[r"$\unheard{1}$"]], columns="r"))
+
+
+def test_a_row_with_more_cells_than_columns_is_an_error():
+    with pytest.raises(InputError, match="tex: a row has more cells than the 1 columns"):
+        printed(booktabs(["n", "m"], [["$1$", "$2$"]], columns="l"))

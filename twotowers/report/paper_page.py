@@ -253,16 +253,23 @@ def conclusion(counts: Mapping[str, int]) -> str:
 def _item_view(item: ItemPage, folder: Path) -> dict:
     """What the template needs of an item."""
     links = {name: link(item.files[name], folder) for name in FORMATS if name in item.files}
-    tex = (folder / item.files["tex"]).read_text(encoding="utf-8") if "tex" in links else ""
     return vars(item) | {
         "label": printed_name(item.name),
         "image": links.get("svg"),
         "size": svg_size(folder / item.files["svg"]) if "svg" in links else None,
         "links": links,
-        "printed": printed(tex) if tex else [],
+        "printed": _printed(folder / item.files["tex"]) if "tex" in links else [],
         "comparison": comparison_view(item.table, item.highlight, item.headings, item.names),
         "tally": tally(item.claims),
     }
+
+
+def _printed(path: Path) -> list[Printed]:
+    try:
+        return printed(path.read_text(encoding="utf-8"))
+    except InputError as error:
+        told = {"field": error.field, "expected": error.expected}
+        raise InputError(error.message, path=path, **told) from None
 
 
 def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:

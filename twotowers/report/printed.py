@@ -72,7 +72,8 @@ def printed(tex: str) -> list[Printed]:
     """Read the tables of a file that `twotowers.report.latex.booktabs` or a drawing wrote.
 
     Raises:
-        InputError: a cell has a command that is not among SIGNS and TAGS.
+        InputError: a cell has a command that is not among SIGNS and TAGS, or a row has more cells
+            than there are columns.
     """
     return [_table(columns, body) for columns, body in _TABLE.findall(tex)]
 
@@ -95,6 +96,12 @@ def _rows(group: str) -> Iterator[str]:
 def _cells(row: str, sides: list[tuple[str, str]]) -> Iterator[Cell]:
     at = 0
     for text in _SPLIT.split(row):
+        if at >= len(sides):
+            raise InputError(
+                f"a row has more cells than the {len(sides)} columns",
+                field="tex",
+                expected="columns of l, c and r, a letter for each",
+            )
         spanning = _SPANNING.fullmatch(text.strip())
         span, align, text = spanning.groups() if spanning else (1, sides[at][1], text)
         yield Cell(_html(text.strip()), int(span), align, bool(sides[at][0]) and not spanning)
