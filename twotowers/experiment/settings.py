@@ -60,8 +60,7 @@ class Model(Settled):
     kind: str = "additive"
     """A click model of twotowers/models/ or of the paper's models/."""
     tower: Annotated[Tower, BeforeValidator(_tower)]
-    """The relevance tower: linear, deep (2 x 32 ELU), embedding, or dense with options; or one of
-    the paper's `towers`."""
+    """The relevance tower: linear, deep (2 x 32 ELU), embedding, dense, or one of `towers`."""
     features: (
         Annotated[float, Field(gt=0, le=1)] | Annotated[tuple[int, int], BeforeValidator(as_tuple)]
     ) = 1.0
@@ -69,8 +68,7 @@ class Model(Settled):
     from 1, where -1 is the last of all."""
     examination: ExaminationField = Field(Examination(), json_schema_extra={"default": TABLE})
     """The examination part: a `table` with a parameter per position, a tower of positions (and of
-    the log's `bias` features), or `known`, the simulated user's own, held fixed. Its `dropout`
-    applies to the part's logits."""
+    the log's `bias`), or `known`, the simulated user's. Its `dropout` is of the part's logits."""
     click_model: Any = Field(None, exclude=True)
     """The click model itself."""
 
@@ -198,8 +196,7 @@ MEASURES = {
 
 
 class Transfer(Settled):
-    """Boosted trees that rank test queries, fitted to click rates divided by estimated examination;
-    see `twotowers.jobs.transfer`."""
+    """Boosted trees that rank test queries, fitted to click rates over estimated examination."""
 
     trees: Positive
     """Number of trees."""
