@@ -99,6 +99,7 @@ def policy_is_known(results):
     beside="expert-folds",
 )
 def difference(results, *, of, beside):
+    """In mean nDCG@10, of one setting or of each of several."""
     found = means(results, [*([of] if isinstance(of, str) else of), beside])
     return found[of] - found[beside]
 

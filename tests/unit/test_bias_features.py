@@ -41,7 +41,7 @@ def truth(query, document, large):
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    """Pages of position-based users, who examine large documents more: by LARGE in log-odds."""
+    """Pages of position-based users. They examine large documents more, by LARGE in log-odds."""
     rng, pages = np.random.default_rng(3), 12_000
     query = rng.integers(QUERIES, size=pages)
     order = rng.permuted(np.tile(np.arange(K), (pages, 1)), axis=1)

@@ -129,7 +129,7 @@ def test_a_setting_on_the_pages_of_a_log(log, method):
     )
     mean = rows["mean_perplexity"]
     assert 1 < np.min(mean) < 2
-    # Whether it stopped by itself; counting does not iterate.
+    # A fit that iterates tells whether it stopped by itself. Counting does not iterate.
     assert ("fall_at_limit" in rows) == (method != "counting")
     assert rows["log_likelihood_clax"].tolist() == rows["log_likelihood_pyclick"].tolist() or (
         np.isclose(rows["log_likelihood_clax"], rows["log_likelihood_pyclick"]).all()

@@ -88,9 +88,10 @@ def await_job(run: subprocess.Popen) -> int:
 
 def caught_fork(run: subprocess.Popen) -> psutil.Process | None:
     """A fork of a run's preloaded process, stopped when its two threads watch over it; None if the
-    run ended before."""
+    run ended or hung before."""
+    deadline = time.monotonic() + 120
     scheduler = psutil.Process(run.pid)
-    while run.poll() is None:
+    while run.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(psutil.NoSuchProcess):
             for fork in {*scheduler.children(recursive=True)} - {*scheduler.children()}:
                 if "twotowers.workflow.preloaded" in fork.cmdline():
@@ -102,10 +103,10 @@ def caught_fork(run: subprocess.Popen) -> psutil.Process | None:
     return None
 
 
-def ended(run: subprocess.Popen) -> str:
-    """What a run printed up to its end. One that hangs is killed: it would stop all later tests."""
+def ended(run: subprocess.Popen, timeout: float = 120) -> str:
+    """What a run printed up to its end. A run that hangs is killed: later tests would meet it."""
     try:
-        text, _ = run.communicate(timeout=120)
+        text, _ = run.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         os.killpg(run.pid, signal.SIGKILL)
         raise
@@ -129,7 +130,7 @@ def test_ctrl_c(project):
     run = project.start("--cores", "1", STUDY)
     await_job(run)
     os.killpg(run.pid, signal.SIGINT)
-    text = ended(run)
+    text = ended(run, timeout=60)
     assert run.returncode == 1, text
     assert not (project.folder / STUDY).exists()
 
@@ -139,7 +140,7 @@ def test_sigterm(project, finished):
     run = project.start("--cores", "1", FIGURE)
     await_job(run)
     run.terminate()
-    text = ended(run)
+    text = ended(run, timeout=60)
     assert run.returncode != 0, text
     assert not (project.folder / FIGURE).exists()
     check_same(project, finished, STUDY)
@@ -256,7 +257,7 @@ def test_out_of_memory(project):
         run = project.start("--cores", "1", STUDY)
         if (fork := caught_fork(run)) is not None:
             break
-        ended(run)  # The job was faster.
+        ended(run)  # The job was faster. A run that hangs is an error.
     assert fork is not None
     fork.rlimit(psutil.RLIMIT_AS, (100_000_000, 100_000_000))
     fork.resume()

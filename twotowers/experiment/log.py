@@ -108,7 +108,7 @@ class Log(Settled):
 
     @property
     def bias_features(self) -> Sequence[str]:
-        """Bias features of its pages that towers of examination read."""
+        """Names of the bias features that towers of examination read."""
         return ()
 
     @property

@@ -93,8 +93,8 @@ class ObservedLog(Recorded):
     cut: bool = False
     """Whether documents below the last position are left out. Otherwise they are an error."""
     bias: Distinct[str] = ()
-    """Bias features of pages with sessions, columns of numbers. A tower of `model.examination`
-    reads them beside the position."""
+    """Names of bias features of pages. Each is a column with a number per document. A tower of
+    `model.examination` reads them beside the position. The log keeps sessions then."""
     features: bool = False
     """Whether towers may read features of the documents. The data set then has them, and queries
     with annotated documents, on which rankings are measured."""

@@ -111,14 +111,17 @@ class PageTowers(nnx.Module):
         return losses(alone, clicked, shown), losses(given, clicked, shown)
 
     def effects(self, bias: jax.Array, where: jax.Array) -> dict[str, jax.Array]:
-        """Part -> [features] by how much a unit of each bias feature changes the part's log-odds.
+        """By how much a unit of each bias feature changes the log-odds of each part per position.
 
-        It is the mean of the derivative over the documents of pages. Of a linear tower it is the
-        weight over the feature's standard deviation.
+        The number is the mean derivative over the documents of pages. For a linear tower it is the
+        weight, divided by the feature's standard deviation.
 
         Args:
             bias: [pages, K, features].
             where: [pages, K] bool, whether there is a document.
+
+        Returns:
+            part -> [features].
         """
 
         def change(tower: nnx.Module) -> jax.Array:

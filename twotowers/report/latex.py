@@ -101,8 +101,9 @@ def moment(
 
 
 def scientific(number: float, digits: int) -> str:
-    """Digits and a power of ten, in math mode; the power alone where the digits are 1. A whole
-    number of so many digits is itself.
+    """A number as some digits times a power of ten, in math mode.
+
+    Digits that say 1 are left out. A whole number with at most so many digits stands as it is.
 
     >>> scientific(8387.0, 4), scientific(2e-5, 1), scientific(83870.0, 4)
     ('8{,}387', '2 \\\\times 10^{-5}', '8.387 \\\\times 10^{4}')

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from twotowers.errors import InputError
 
@@ -64,8 +64,8 @@ class Cell:
 class Printed:
     """A table: rows of headings, and groups of rows between rules."""
 
-    head: list[list[Cell]] = field(default_factory=list)
-    groups: list[list[list[Cell]]] = field(default_factory=list)
+    head: list[list[Cell]]
+    groups: list[list[list[Cell]]]
 
 
 def printed(tex: str) -> list[Printed]:

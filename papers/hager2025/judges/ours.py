@@ -91,7 +91,8 @@ def few_sessions_are_the_cause(results: pd.DataFrame) -> Measured:
 def _of_embeddings(
     results: pd.DataFrame, strengths: Sequence[float], methods: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors at rank 10 by strength: of fits by method, of exact optima by number of sessions."""
+    """Two tables of errors at rank 10, a row per strength. Fits have a column per method, and exact
+    optima a column per multiple of the sessions."""
     fits = named(results)
     over = {"strength": strengths, "method": None, "sessions_factor": None, "position": (10,)}
     optimum = bias_errors(fits, {**over, "method": ("optimum",)}, temperature=0.333)[10]
