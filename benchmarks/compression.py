@@ -20,7 +20,7 @@ from benchmarks.worlds import PAGE, wscd
 from twotowers import SPLITS
 from twotowers.experiment.kinds import build_model
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.methods.likelihood import session_loss
+from twotowers.methods.descent import session_loss
 from twotowers.models.names import MODELS
 from twotowers.models.page_towers import PageTowers
 from twotowers.towers.baseline import BaselineTower

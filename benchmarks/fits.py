@@ -19,7 +19,7 @@ from twotowers.files.yamls import read_yaml
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import Sessions
-from twotowers.methods.likelihood import count_loss
+from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.towers import two_towers
 from twotowers.objectives.likelihood import SessionLoss

@@ -23,7 +23,8 @@ from benchmarks.worlds import PAGE, SEED, wscd
 from twotowers import SPLITS
 from twotowers.experiment.kinds import build_model
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.methods.likelihood import page_losses, session_loss
+from twotowers.methods.descent import session_loss
+from twotowers.methods.held_out import page_losses
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.page_towers import PageTowers
 from twotowers.objectives.likelihood import SessionLoss

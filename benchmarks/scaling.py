@@ -18,7 +18,7 @@ from benchmarks.worlds import SEED, shapes
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import simulate_clicks
-from twotowers.methods.likelihood import count_loss
+from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.towers import two_towers
 

@@ -21,7 +21,7 @@ from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ScoredPairs
-from twotowers.methods.likelihood import count_loss
+from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.towers import two_towers
 from twotowers.rankers.training import train_ranker

@@ -183,7 +183,7 @@ def test_gaps_stay_where_they_are(tmp_path):
     pages = observed_pages(path, {"train": 1.0}, positions=22, seed=0, places=POSITIONS)
     impressions = pages.counts("train").impressions.sum((0, 1))
     assert np.flatnonzero(impressions).tolist() == [0, 1, 2, 3, 4, 21]
-    with pytest.raises(InputError, match=r"positions: 22 was found .*from 1 to 10"):
+    with pytest.raises(InputError, match=r"positions: row 3: 22 was found .*from 1 to 10"):
         read_page_arrays(path, positions=10, places=POSITIONS)
     with pytest.raises(InputError, match="serp_height: the column is missing"):
         read_page_arrays(path, positions=22, places="serp_height")

@@ -148,7 +148,7 @@ def test_what_reads_none_is_refused(log):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("width", "width: the column is missing"), ("word", "word: Failed to parse .*numbers")],
+    [("width", "width: the column is missing"), ("word", "word: row 1: 'a' was found .*number")],
 )
 def test_a_bias_feature_is_a_column_of_numbers(log, name, message):
     with pytest.raises(InputError, match=message):
@@ -156,16 +156,24 @@ def test_a_bias_feature_is_a_column_of_numbers(log, name, message):
 
 
 def test_a_bias_feature_has_no_gaps(tmp_path):
-    page = {"split": ["log"], "query": [1], "documents": [[1, 2]], "clicks": [[0, 1]]}
+    page = {
+        "split": ["log"] * 2,
+        "query": [1, 1],
+        "documents": [[1, 2]] * 2,
+        "clicks": [[0, 1]] * 2,
+    }
     day = dt.datetime(2026, 1, 1)
     for heights, message in (
-        ([1.0, np.inf], "height: inf was found"),
-        ([1.0, 1e300], r"height: 1e\+300 was found"),
-        ([day, day], "height: has type timestamp"),
+        ([[1, 2], [1.0, np.inf]], "height: row 2: inf was found"),
+        ([[1.0, 1e300], [1, 2]], r"height: row 1: 1e\+300 was found"),
+        ([[day, day]] * 2, "height: row 1: datetime"),
     ):
-        write_sessions(tmp_path / "log.parquet", [pa.table(page | {"height": [heights]})])
+        write_sessions(tmp_path / "log.parquet", [pa.table(page | {"height": heights})])
         with pytest.raises(InputError, match=message):
             read_page_arrays(tmp_path / "log.parquet", positions=2, bias=["height"])
+    second = {"rows": np.array([False, True]), "positions": 2, "bias": ["height"]}
+    with pytest.raises(InputError, match="height: row 2: datetime"):
+        read_page_arrays(tmp_path / "log.parquet", **second)
 
 
 def test_a_bias_feature_that_never_varies_tells_nothing(log, tmp_path):

@@ -22,7 +22,7 @@ from twotowers.jobs.fit import fit_setting
 from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions
 from twotowers.logs.lane_sessions import counts_of
-from twotowers.methods import likelihood, newton
+from twotowers.methods import descent, likelihood, newton
 from twotowers.methods.starts import starts_of
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
@@ -91,8 +91,8 @@ def test_sessions_and_their_counts_are_one_objective(folder, pages, model):
     task = task_of(folder, pages, lanes=[], model=model)
     graph, state = nnx.split(fresh(task))
     for split in task.splits.values():
-        by_page = likelihood.session_loss(split, lanes)
-        by_cell = likelihood.count_loss(split, lanes)
+        by_page = descent.session_loss(split, lanes)
+        by_cell = descent.count_loss(split, lanes)
         for lane in range(4):
             one, other = (
                 mean_loss(graph, state, jnp.int32(lane), objective=loss)
@@ -104,24 +104,24 @@ def test_sessions_and_their_counts_are_one_objective(folder, pages, model):
 def test_sessions_fit_in_batches_of_sessions(folder, pages):
     lanes = [(3, "none")]
     by_page, by_cell = (
-        likelihood.split_loss(task_of(folder, pages, lanes=[], paged=paged).splits[split], lanes)
+        descent.split_loss(task_of(folder, pages, lanes=[], paged=paged).splits[split], lanes)
         for paged, split in ((True, "train"), (False, "train"))
     )
     assert (by_page.units, by_cell.units) == (900, 6)
-    some = likelihood.some_sessions(by_page, 300)
+    some = descent.some_sessions(by_page, 300)
     np.testing.assert_array_equal(some.query[0], by_page.query[0][::3])
-    assert likelihood.some_sessions(by_page, 5000).units == 900
+    assert descent.some_sessions(by_page, 5000).units == 900
 
 
 def test_sessions_are_not_weighted_and_lanes_are_of_one_size(folder, pages):
     split = task_of(folder, pages, lanes=[]).splits["train"]
     with pytest.raises(InputError, match="a log of sessions has no weights"):
-        likelihood.session_loss(split, [(0, "ips")])
+        descent.session_loss(split, [(0, "ips")])
     uneven = SimpleNamespace(
         sessions=[split.sessions[0], read(folder, pages)["test"][0]], inputs=split.inputs
     )
     with pytest.raises(InputError, match=r"lanes of \[300, 900\] sessions cannot share"):
-        likelihood.session_loss(uneven, [(0, "none"), (1, "none")])
+        descent.session_loss(uneven, [(0, "none"), (1, "none")])
 
 
 def test_starts(folder, pages):
@@ -180,7 +180,7 @@ def test_what_stops_a_fit(folder, pages):
     with pytest.raises(InputError, match="stop_on: 'test' is unknown"):
         find("methods", "likelihood").check({"stop_on": "test"})
     watched = []
-    likelihood_fit = likelihood.gradient_fit
+    likelihood_fit = descent.gradient_fit
 
     def spy(model, train, validation, *more, **options):
         watched.append((train, validation))
@@ -189,7 +189,7 @@ def test_what_stops_a_fit(folder, pages):
     for paged in (True, False):
         task = task_of(folder, pages, lanes=[(3, {})], paged=paged)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(likelihood, "gradient_fit", spy)
+            patch.setattr(descent, "gradient_fit", spy)
             likelihood.fit(task, stop_on="train")
     (train, validation), (counts, same) = watched
     assert validation.units == 400

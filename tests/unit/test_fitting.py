@@ -17,7 +17,7 @@ from twotowers.fitting.batches import batch_order
 from twotowers.fitting.gradient import FitSettings, fit, mean_loss
 from twotowers.fitting.newton import fit_embedding
 from twotowers.logs.counts import Counts
-from twotowers.methods.likelihood import count_loss
+from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
 from twotowers.models.towers import two_towers

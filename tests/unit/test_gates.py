@@ -20,7 +20,7 @@ from twotowers.logs.counts import Counts
 from twotowers.logs.lane_sessions import counts_of
 from twotowers.logs.simulation import Sessions
 from twotowers.methods import counting, em
-from twotowers.methods.likelihood import cell_losses, dropped_losses
+from twotowers.methods.held_out import cell_losses, dropped_losses
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.cascade import Cascade

@@ -15,7 +15,7 @@ from benchmarks.by_session import cells_of, simulate_sessions
 from twotowers.files.rankings import mask
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
-from twotowers.methods.likelihood import count_loss
+from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
 from twotowers.models.losses import LIMIT, softplus

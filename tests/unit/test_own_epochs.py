@@ -17,7 +17,7 @@ from twotowers.fitting.batches import own_units
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
 from twotowers.methods import ips, likelihood
-from twotowers.methods.likelihood import count_loss
+from twotowers.methods.descent import count_loss
 from twotowers.methods.task import CERTAIN, Split, Task
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.position_based import PositionBased

@@ -20,16 +20,17 @@ from twotowers.experiment.fields import read
 from twotowers.experiment.kinds import find
 from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import Rankings
+from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.simulation import Sessions
 from twotowers.methods import (
     backdoor,
     clipped_ips,
+    descent,
     dual_learning,
     lambdamart,
     lambdarank,
-    likelihood,
     pairwise_debiasing,
     regression_em,
 )
@@ -281,10 +282,10 @@ def test_regression_em_is_the_likelihood_with_another_watch():
         "deep", width=WIDTH, pairs=0, positions=POSITIONS, seed=1, model=PositionBased()
     )
     objectives = [
-        likelihood.session_loss(given.splits[name], lanes) for name in ("train", "validation")
+        descent.session_loss(given.splits[name], lanes) for name in ("train", "validation")
     ]
     plainly = gradient_fit(
-        towers, *objectives, likelihood.FitSettings(**given.training), lanes=1, seed=1
+        towers, *objectives, FitSettings(**given.training), lanes=1, seed=1
     ).model(0)
     for found in (em, watching):
         theirs = plainly.relevance(jnp.asarray(FEATURES))

@@ -250,7 +250,8 @@ def test_a_method_says_what_may_be_lanes_and_which_values_there_are(tmp_path):
     path = tmp_path / "papers" / "lanes_of_its_own" / "methods" / "warm.py"
     path.parent.mkdir(parents=True)
     path.write_text(
-        "from twotowers.methods.likelihood import Weighting, fit as likelihood\n"
+        "from twotowers.methods.descent import Weighting\n"
+        "from twotowers.methods.likelihood import fit as likelihood\n"
         "from twotowers.towers.lane import Lane\n"
         "TRAINS = True\n"
         "def fit(task, *, warm: int = 1, weighting: 'Weighting | Lane' = 'none'):\n"

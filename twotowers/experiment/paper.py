@@ -19,7 +19,8 @@ from twotowers.experiment.items import Item
 from twotowers.experiment.log import Log
 from twotowers.experiment.matrix import expanded, name_products, wrong_at
 from twotowers.experiment.parts import Tower
-from twotowers.experiment.settings import Setting, Study
+from twotowers.experiment.settings import Setting
+from twotowers.experiment.studies import Study
 from twotowers.experiment.training import Rankers, Training
 from twotowers.files.yamls import line_of, read_yaml
 

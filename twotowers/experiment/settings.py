@@ -1,4 +1,4 @@
-"""Settings: what is fitted to which log, and how. Studies: what is no fit of a log."""
+"""Settings: what is fitted to which log, and how."""
 
 from __future__ import annotations
 
@@ -258,6 +258,8 @@ class Setting(Settled):
         if model.kind_of.pages:
             need_pages(log, f"model {model.kind!r}", "model")
         self._check_tower()
+        if log.bias_features:
+            self._check_bias()
         self._check_measures()
         if log.has_factors(self._log_lanes()) and not method.kind.factors:
             raise refused(
@@ -297,26 +299,27 @@ class Setting(Settled):
                 "model.tower",
             )
 
-        if log.bias_features:
-            if not self.method.kind.bias_features:
-                raise refused(
-                    f"method {self.method.kind.name!r} reads no bias features",
-                    "'likelihood', or a log without 'bias'",
-                    "method",
-                )
-            examination = self.model.examination
-            if not isinstance(examination.kind, Part) or examination.dropout:
-                raise refused(
-                    f"{examination.plain()!r} reads no bias features, and the log has some",
-                    "a tower without dropout, such as 'linear'; or a log without 'bias'",
-                    "model.examination",
-                )
-            if PER_POSITION not in self.model.of.parts.values():
-                raise refused(
-                    f"{self.model.kind!r} has no part per position that could read bias features",
-                    "a model that has one, such as 'position_based'; or a log without 'bias'",
-                    "model",
-                )
+    def _check_bias(self) -> None:
+        """Refuse bias features of the log that nothing reads."""
+        if not self.method.kind.bias_features:
+            raise refused(
+                f"method {self.method.kind.name!r} reads no bias features",
+                "'likelihood', or a log without 'bias'",
+                "method",
+            )
+        examination = self.model.examination
+        if not isinstance(examination.kind, Part) or examination.dropout:
+            raise refused(
+                f"{examination.plain()!r} reads no bias features, and the log has some",
+                "a tower without dropout, such as 'linear'; or a log without 'bias'",
+                "model.examination",
+            )
+        if PER_POSITION not in self.model.of.parts.values():
+            raise refused(
+                f"{self.model.kind!r} has no part per position that could read bias features",
+                "a model that has one, such as 'position_based'; or a log without 'bias'",
+                "model",
+            )
 
     def _check_measures(self) -> None:
         log, method = self.log, self.method.kind
@@ -403,48 +406,3 @@ class Setting(Settled):
             *([examination.kind] if isinstance(examination, Part) else []),
             *(head.kind for head in self.method.heads.values()),
         ]
-
-
-class Study(Settled):
-    """An experiment that fits no log: a module of the paper's studies/, called once per seed."""
-
-    model_config = ConfigDict(extra="allow")
-
-    study: str = Field("", exclude=True)
-    """Its name in the paper."""
-    module: str | None = None
-    """The module, if several studies share one; the study's name if absent."""
-    dataset: str | None = None
-    """The data set that it reads: rankings or a click log."""
-    raw: bool = False
-    """Whether it reads the data set before it is prepared; of a log, its pages and annotations."""
-    ranker: str | None = None
-    """The ranker of the documents. It is trained once, on annotated labels."""
-    seeds: Seeds | None = None
-    """Its own seeds, if chance plays no part or the study repeats its draws itself."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _ranker_of_data(cls, given: Any) -> Any:
-        if isinstance(given, Mapping) and given.get("ranker") and not given.get("dataset"):
-            raise refused("'dataset' is missing", "the data set that the ranker sorts")
-        return given
-
-    @model_validator(mode="after")
-    def _has_module(self, info: ValidationInfo) -> Study:
-        context = info.context or {}
-        known = context.get("rankers")
-        if self.ranker not in (None, "expert") and known is not None and self.ranker not in known:
-            raise refused(f"{self.ranker!r} is not declared", nearest(self.ranker, known), "ranker")
-        if "paper" in context:
-            self.kind(context["paper"], context.get("root", ROOT)).check(self.parameters)
-        return self
-
-    def kind(self, paper: str, root: Any = ROOT) -> Kind:
-        """The study's module and function."""
-        return find("studies", self.module or self.study, paper, root)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters of its module."""
-        return dict(self.model_extra or {})

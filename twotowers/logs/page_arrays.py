@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.files.columns import wrong_type
+from twotowers.files.columns import Rows
 from twotowers.logs.sessions import GROUP, bias_features, read_sessions
 
 LONGEST = 200
@@ -69,11 +69,11 @@ def read_page_arrays(
         [
             numpy_of(batch["query"]),
             *map(numpy_of, shown_and_clicked(batch)),
-            _numbers(batch, bias, path),
+            _numbers(batch, bias, place),
             lengths,
-            _where(batch, lengths, longest, places, path),
+            _where(batch, lengths, longest, places, place),
         ]
-        for batch, lengths in checked_pages(path, positions=longest, rows=rows)
+        for place, batch, lengths in checked_pages(path, positions=longest, rows=rows)
     ]
     if cut:
         parts = [_cut(*part, positions, path) for part in parts]
@@ -99,8 +99,8 @@ def read_page_arrays(
 
 def checked_pages(
     path: str | Path, *, positions: int, rows: np.ndarray | None = None
-) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
-    """Some pages of a file at a time, and how many documents each of them has.
+) -> Iterator[tuple[Rows, pa.RecordBatch, np.ndarray]]:
+    """Some pages of a file at a time: their place, and how many documents each of them has.
 
     Args:
         path: a sessions file (`twotowers.logs.sessions`). Its lanes are read as one.
@@ -112,10 +112,12 @@ def checked_pages(
     """
     start, found = 0, False
     for batch in read_sessions(path, batch=GROUP):
-        end = start + len(batch)
+        place, start = Rows(path, start), start + len(batch)
         if rows is not None:
-            batch = batch.filter(pa.array(rows[start:end]))
-        start, found = end, found or len(batch) > 0
+            wanted = rows[place.before : start]
+            place = replace(place, number=np.flatnonzero(wanted))
+            batch = batch.filter(pa.array(wanted))
+        found = found or len(batch) > 0
         lengths = batch["documents"].value_lengths().to_numpy()
         if len(lengths) and (lengths.max() > positions or lengths.min() < 1):
             raise InputError(
@@ -124,60 +126,41 @@ def checked_pages(
                 field="documents",
                 expected=f"1 to {positions}, the 'positions' of the experiment",
             )
-        yield batch, lengths
+        yield place, batch, lengths
     if not found:
         raise InputError("the log is empty", path=path)
 
 
-def _where(batch, lengths, positions: int, places: str | None, path) -> np.ndarray:
+def _where(batch, lengths, positions: int, places: str | None, place: Rows) -> np.ndarray:
     """[pages, positions] bool: where pages show a document."""
     if places is None:
         return np.arange(positions) < lengths[:, None]
-    _check_there(batch, places, path, "a bias feature with the position of each document")
-    place, page = numpy_of(batch[places].flatten()), np.repeat(np.arange(len(lengths)), lengths)
-    rising = (np.diff(place) > 0) | (np.diff(page) > 0)
-    wrong = ~((place >= 1) & (place <= positions) & np.append(True, rising)[: len(place)])
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        raise InputError(
-            f"{place[at]} was found",
-            path=path,
-            field=places,
-            expected=f"rising positions from 1 to {positions}, the 'positions' of the experiment",
-        )
+    _check_there(batch, places, place, "a bias feature with the position of each document")
+    at, page = numpy_of(batch[places].flatten()), np.repeat(np.arange(len(lengths)), lengths)
+    rising = (np.diff(at) > 0) | (np.diff(page) > 0)
+    place.inside(batch[places]).check(
+        (at >= 1) & (at <= positions) & np.append(True, rising)[: len(at)],
+        places,
+        lambda wrong: f"{at[wrong]} was found",
+        f"rising positions from 1 to {positions}, the 'positions' of the experiment",
+    )
     where = np.zeros((len(lengths), positions), bool)
-    where[page, place - 1] = True
+    where[page, at - 1] = True
     return where
 
 
-def _check_there(batch: pa.RecordBatch, name: str, path, expected: str) -> None:
+def _check_there(batch: pa.RecordBatch, name: str, place: Rows, expected: str) -> None:
     if name not in bias_features(batch.schema):
-        raise InputError("the column is missing", path=path, field=name, expected=expected)
+        raise InputError("the column is missing", path=place.path, field=name, expected=expected)
 
 
-def _numbers(batch: pa.RecordBatch, names: Sequence[str], path) -> np.ndarray:
+def _numbers(batch: pa.RecordBatch, names: Sequence[str], place: Rows) -> np.ndarray:
     """[shown, features] float32: some bias features of all pages, one page after the other."""
     columns = np.zeros((len(batch["documents"].flatten()), len(names)), np.float32)
     for at, name in enumerate(names):
         expected = "a number for each document; the data source's reading.bias keeps columns"
-        _check_there(batch, name, path, expected)
-        values = batch[name].flatten()
-        if pa.types.is_temporal(values.type):
-            raise wrong_type(values.type, name, path, "numbers")
-        if pa.types.is_boolean(values.type):
-            values = values.cast(pa.uint8())
-        try:
-            # Columns of csv files are text.
-            numbers = numpy_of(values.cast(pa.float64(), safe=False))
-        except pa.ArrowInvalid as error:
-            raise InputError(str(error)[:100], path=path, field=name, expected="numbers") from error
-        wrong = ~(np.abs(numbers) < np.finfo(np.float32).max)
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            raise InputError(
-                f"{values[row]} was found", path=path, field=name, expected="numbers below 3e38"
-            )
-        columns[:, at] = numbers
+        _check_there(batch, name, place, expected)
+        columns[:, at] = place.inside(batch[name]).real(batch[name].flatten(), name)
     return columns
 
 

@@ -106,7 +106,7 @@ def count_by_position(
 
 def _laid_out(path, positions, rows) -> Iterator[tuple[pa.RecordBatch, np.ndarray, np.ndarray]]:
     """Some pages at a time; their clicks and where documents are, [pages, positions] bool."""
-    for batch, lengths in checked_pages(path, positions=positions, rows=rows):
+    for _, batch, lengths in checked_pages(path, positions=positions, rows=rows):
         where = np.arange(positions) < lengths[:, None]
         clicks = np.zeros(where.shape, bool)
         clicks[where] = numpy_of(shown_and_clicked(batch)[1])

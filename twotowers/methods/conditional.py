@@ -8,8 +8,7 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.fitting.conditional import fit_conditional
-from twotowers.methods.harvesting import pair_counts
-from twotowers.methods.task import Fitted, Task
+from twotowers.methods.task import Fitted, Task, pair_counts
 
 BIAS_ALONE = True
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from twotowers.errors import InputError, check_range
-from twotowers.methods.likelihood import count_loss, descend, towers_of
-from twotowers.methods.listwise import check_lengths
+from twotowers.methods.descent import check_lengths, count_loss, descend, towers_of
 from twotowers.methods.page_losses import fitted_of
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.dual import DualTowers

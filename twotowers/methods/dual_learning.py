@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from twotowers.errors import check_range
-from twotowers.methods.likelihood import towers_of
+from twotowers.methods.descent import towers_of
 from twotowers.methods.page_losses import fitted_of, train
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.additive import Additive

@@ -13,8 +13,7 @@ import numpy as np
 from twotowers.errors import InputError
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.harvesting import harvest
-from twotowers.fitting.pair_counts import PairCounts
-from twotowers.methods.task import Fitted, Task, cells
+from twotowers.methods.task import Fitted, Task, pair_counts
 from twotowers.towers.lane import Lane
 
 BIAS_ALONE = True
@@ -54,13 +53,6 @@ def curve_of(task: Task, log: int, estimator: str) -> Curve:
         )
     name = ALL_PAIRS if estimator == PUBLISHED else estimator
     return harvest(pair_counts(task, log), name, collision=estimator == PUBLISHED)
-
-
-def pair_counts(task: Task, log: int) -> PairCounts:
-    """Impressions and clicks of the pairs of a training log, by position."""
-    train = task.splits["train"]
-    pair, *counts = cells(train, log)
-    return PairCounts.of_arrays(pair, *counts, query=train.queries_of(pair), factors=task.positions)
 
 
 def harvested(task: Task, log: int, estimator: str) -> np.ndarray:

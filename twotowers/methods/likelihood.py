@@ -21,44 +21,33 @@ from scipy.special import expit
 
 from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
-from twotowers.fitting.gradient import Fit, FitSettings, mean_loss
-from twotowers.fitting.gradient import fit as gradient_fit
+from twotowers.fitting.gradient import Fit, mean_loss
 from twotowers.logs.simulation import Sessions
+from twotowers.methods.descent import (
+    Weighting,
+    count_loss,
+    descend,
+    some_sessions,
+    split_loss,
+    towers_of,
+    width_of,
+)
+from twotowers.methods.held_out import PAGES, cell_losses, dropped_losses, page_losses
 from twotowers.methods.page_fits import statistics_of
 from twotowers.methods.starts import starts_of, warn_of_starts
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.page_towers import PageTowers
 from twotowers.models.protocol import PER_POSITION, CellModel
 from twotowers.models.relevance import HIGHEST, rescale
-from twotowers.models.towers import KNOWN, TOWERS, TwoTowers, scores, two_towers
+from twotowers.models.towers import KNOWN, TOWERS, TwoTowers, scores
 from twotowers.objectives.likelihood import CountLoss, SessionLoss
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import Constant, value_of
 
-Weighting = Literal["none", "ips", "impressions", "queries"]
-"""How impressions are weighted:
-
-- "none": each session has weight 1, spread equally over its documents;
-- "ips": "none", with each impression divided by its display propensity;
-- "impressions": each impression has weight 1, so long lists count more;
-- "queries": each cell that was shown has weight 1, however often it was shown, with its click rate
-  as the click."""
-
 TRAINS = True
 BIAS_FEATURES = True
-
-CHUNK = 256
-"""Queries evaluated at a time, which bounds memory."""
-PAGES = 20_000
-"""Pages evaluated at a time, which bounds memory."""
-
-OF_PAGES = "query", "documents", "clicks", "where"
-"""What the objective reads of `Sessions`."""
-
-Lanes = list[tuple[int, str]]
-"""The log and the weighting of each lane."""
 
 
 def fit(
@@ -105,41 +94,6 @@ def fit(
     return [_fitted(task, result, lane, log, test) for lane, log in enumerate(logs)]
 
 
-def descend(task: Task, model: nnx.Module, train, validation, *own, starts=None) -> Fit:
-    """Train a copy of the model per lane, with the task's settings and early stopping.
-
-    Args:
-        task: its training settings, and its lanes.
-        model: what both objectives ask for losses.
-        train, validation: objectives.
-        own: the method's parameters that may be lanes.
-        starts: see `twotowers.fitting.gradient.fit`.
-    """
-    return gradient_fit(
-        model,
-        train,
-        validation,
-        FitSettings(**task.training),
-        lanes=len(task.lanes),
-        seed=task.seed,
-        starts=starts,
-        varied=task.varied(*own),
-    )
-
-
-def towers_of(task: Task, model: CellModel, heads: Sequence[Callable] = ()) -> TwoTowers:
-    """Towers of the task, with a click model."""
-    width = _width(task)
-    given = {"positions": task.positions, "seed": task.seed, **task.examination}
-    return two_towers(task.tower, width=width, pairs=width, model=model, heads=heads, **given)
-
-
-def _width(task: Task) -> int:
-    """Features of a document. A tower that reads numbers of pairs has one parameter per pair."""
-    inputs = task.splits["train"].inputs
-    return task.pairs if inputs.ndim == 2 else inputs.shape[-1]
-
-
 def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
     """`TwoTowers` for a model of cells with attraction, `PageTowers` for all others, and for all on
     logs with bias features."""
@@ -168,7 +122,7 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
         )
     build = TOWERS.get(task.tower) if isinstance(task.tower, str) else task.tower
     more = {"of_places": of_places, "bias": bias, "rngs": nnx.Rngs(task.seed)}
-    return PageTowers(task.model, build, _width(task), task.positions, **more)
+    return PageTowers(task.model, build, width_of(task), task.positions, **more)
 
 
 def _bias_of(split: Split) -> tuple[list[float], list[float]]:
@@ -178,11 +132,6 @@ def _bias_of(split: Split) -> tuple[list[float], list[float]]:
         return [], []
     shown = pages.bias[pages.where].astype(float)
     return shown.mean(0).tolist(), shown.std(0).tolist()
-
-
-def _columns(pages: Sessions | SessionLoss) -> list[str]:
-    """What the objective reads of pages: bias features, too, if there are any."""
-    return [*OF_PAGES, *(["bias"] if pages.bias is not None else [])]
 
 
 def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss) -> Fitted:
@@ -296,145 +245,6 @@ _loss = jax.jit(
 )
 
 
-def split_loss(split: Split, lanes: Lanes) -> CountLoss | SessionLoss:
-    """The objective of some lanes: on sessions if the split has them, else on counts."""
-    return count_loss(split, lanes) if split.sessions is None else session_loss(split, lanes)
-
-
-def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
-    """The objective of some lanes, on sessions.
-
-    Args:
-        split: its inputs and sessions.
-        lanes: for each lane its log and its weighting, which must be "none".
-
-    Raises:
-        InputError: a lane is weighted, or its logs are not all of one size.
-    """
-    if any(weighting != "none" for _, weighting in lanes):
-        raise InputError(
-            "a log of sessions has no weights",
-            field="weighting",
-            expected="'none', or a log that is recorded as cells",
-        )
-    logs = [split.sessions[log] for log, _ in lanes]
-    if len(sizes := {len(log.query) for log in logs}) > 1:
-        raise InputError(
-            f"lanes of {sorted(sizes)} sessions cannot share batches of sessions",
-            field="sessions",
-            expected="one setting for each number of sessions, or a log that is recorded as cells",
-        )
-    columns = {name: np.stack([getattr(log, name) for log in logs]) for name in _columns(logs[0])}
-    return jax.device_put(SessionLoss(split.inputs, **columns))
-
-
-def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
-    """The objective on this many of its sessions, evenly spaced (on all, if it has fewer)."""
-    sessions = min(sessions, loss.units)
-    chosen = np.arange(sessions) * loss.units // sessions
-    return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in _columns(loss)})
-
-
-def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
-    """The objective of some lanes, on counts.
-
-    It is the mean over a session's documents, then over sessions. With weighting "impressions" it
-    is the sum over a session's documents, then the mean over sessions. With weighting "queries" it
-    is the sum over a query's cells, then the mean over the queries that were asked.
-
-    Args:
-        split: its inputs and counts.
-        lanes: for each lane its log and its weighting; all logs, unweighted, if None.
-    """
-    visits = split.counts.sessions
-    # The mean number of documents on a page: a real page may show a part of the known documents.
-    documents = np.where(
-        visits > 0, split.counts.shown / np.maximum(visits, 1), split.where.sum(-1)
-    )
-    weight = len(split.where) / (documents * visits.sum(-1, keepdims=True))
-    of_lanes = {}
-    if lanes is not None:
-        asked = (visits > 0).sum(-1, keepdims=True)
-        # These two take sums over documents, and divide by queries or sessions only.
-        divisors = {"queries": asked, "impressions": visits.sum(-1, keepdims=True)}
-        sums = {
-            name: np.broadcast_to(len(split.where) / number, weight.shape)
-            for name, number in divisors.items()
-        }
-        weight = np.stack([sums.get(name, weight)[log] for log, name in lanes])
-        of_lanes = {
-            "log": np.array([log for log, _ in lanes]),
-            "weightings": tuple(name for _, name in lanes),
-        }
-    return jax.device_put(
-        CountLoss(split.inputs, split.counts, weight.astype(np.float32), **of_lanes)
-    )
-
-
-def cell_losses(model, split: Split, log: int) -> np.ndarray:
-    """Negative log-likelihood of each cell of one log, in the shape of its counts."""
-    counts = split.counts.of_log(log)
-    columns = [counts.impressions, counts.clicks]
-    if counts.listed:
-        columns = [counts.document, counts.position, *columns]
-    losses = _row_losses if counts.listed else _dense_losses
-    parts = [
-        losses(model, *(column[start : start + CHUNK] for column in (split.inputs, *columns)))
-        for start in range(0, len(split.where), CHUNK)
-    ]
-    return np.concatenate(parts)
-
-
-def dropped_losses(model: TwoTowers, split: Split, log: int) -> np.ndarray:
-    """Negative log-likelihood of each cell, in expectation over the dropout of examination.
-
-    With rate t a logit theta is 0 with probability t, else theta / (1 - t). So the expectation has
-    two terms, and is exact.
-    """
-    rate = float(value_of(model.dropout))
-    kept, none = (cell_losses(model.scaled(factor), split, log) for factor in (1 / (1 - rate), 0.0))
-    return (1 - rate) * kept + rate * none
-
-
-def page_losses(
-    model: TwoTowers | PageTowers, split: Split, log: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """-ln P(click or none, as observed) at each position of a log's pages, in two versions.
-
-    The first is not given other clicks of the page. The second is given the clicks above. They are
-    equal for a model of cells. Both are [sessions, K].
-    """
-    pages, parts = split.sessions[log], []
-    for start in range(0, len(pages.query), PAGES):
-        rows = slice(start, start + PAGES)
-        documents = pages.documents[rows].astype(np.int32)
-        where, clicks = pages.where[rows], pages.clicks[rows] & pages.where[rows]
-        columns = split.inputs[pages.query[rows]], documents
-        if isinstance(model, PageTowers):
-            bias = None if pages.bias is None else pages.bias[rows]
-            parts.append(_both_losses(model, *columns, where, clicks, bias))
-        else:
-            position = np.broadcast_to(np.arange(documents.shape[1]), documents.shape)
-            losses = _row_losses(model, *columns, position, where, clicks)
-            parts.append((losses, losses))
-    return tuple(np.concatenate(part).astype(float) for part in zip(*parts, strict=True))
-
-
 @nnx.jit
 def _page_scores(model, inputs):
     return model.scores(inputs)
-
-
-@nnx.jit
-def _both_losses(model, *columns):
-    return model.page_losses(*columns)
-
-
-@nnx.jit
-def _dense_losses(model, *columns):
-    return model.cell_losses(*columns)
-
-
-@nnx.jit
-def _row_losses(model, *columns):
-    return model.row_losses(*columns)

@@ -7,15 +7,12 @@ not depend on a constant added to all scores of a list, so the method predicts n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from twotowers.errors import InputError
+from twotowers.methods.descent import check_lengths, count_loss, descend
 from twotowers.methods.ips import TRUE, propensities_of, weighed
-from twotowers.methods.likelihood import count_loss, descend
 from twotowers.methods.page_losses import NONE, fitted_of, relevance_of
-from twotowers.methods.task import Fitted, Split, Task
+from twotowers.methods.task import Fitted, Task
 
 TRAINS = True
 
@@ -40,11 +37,3 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
     lanes = [(log, "none") for log, _ in task.lanes]
     result = descend(task, relevance_of(task), *(count_loss(split, lanes) for split in splits))
     return [fitted_of(result, lane) for lane in range(len(lanes))]
-
-
-def check_lengths(splits: Iterable[Split], method: str) -> None:
-    """Raise InputError for lists that have no dense counts."""
-    if any(split.counts.listed for split in splits):
-        raise InputError(
-            f"lists are too long for method '{method}'", field="positions", expected="at most 32"
-        )

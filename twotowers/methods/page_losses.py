@@ -13,8 +13,8 @@ from scipy.special import expit, log_expit
 
 from twotowers.errors import InputError
 from twotowers.fitting.gradient import Fit
+from twotowers.methods.descent import descend, towers_of
 from twotowers.methods.ips import propensities_of
-from twotowers.methods.likelihood import descend, towers_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.listwise import ListTower

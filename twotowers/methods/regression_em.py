@@ -11,7 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from twotowers.methods.likelihood import page_losses, towers_of
+from twotowers.methods.descent import towers_of
+from twotowers.methods.held_out import page_losses
 from twotowers.methods.page_losses import fitted_of, train
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.position_based import PositionBased

@@ -23,6 +23,7 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.pair_counts import PairCounts
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import Sessions
 from twotowers.models.protocol import CellModel, ClickModel
@@ -201,3 +202,10 @@ def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarra
     columns = [np.asarray(column, np.int64).ravel() for column in columns]
     keep = slice(None) if all_cells else columns[2] > 0
     return tuple(column[keep] for column in columns)
+
+
+def pair_counts(task: Task, log: int) -> PairCounts:
+    """Impressions and clicks of the pairs of a training log, by position."""
+    train = task.splits["train"]
+    pair, *counts = cells(train, log)
+    return PairCounts.of_arrays(pair, *counts, query=train.queries_of(pair), factors=task.positions)

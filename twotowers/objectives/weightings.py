@@ -56,7 +56,7 @@ WEIGHTINGS = {
     "impressions": as_counted,
     "queries": click_rates,
 }
-"""Name -> weighting. What the names mean to a loss: `twotowers.methods.likelihood.Weighting`."""
+"""Name -> weighting. What the names mean to a loss: `twotowers.methods.descent.Weighting`."""
 
 
 def weighted(

@@ -24,8 +24,9 @@ from twotowers.experiment.config import Config, read_config
 from twotowers.experiment.kinds import sources
 from twotowers.experiment.log import Log
 from twotowers.experiment.paper import Paper, load_paper
-from twotowers.experiment.settings import Setting, Study
+from twotowers.experiment.settings import Setting
 from twotowers.experiment.simulated import ANNOTATED
+from twotowers.experiment.studies import Study
 from twotowers.files.artefacts import atomic
 from twotowers.jobs.fit import TRANSFER
 from twotowers.workflow import descriptions

@@ -1,0 +1,58 @@
+"""Studies: what is no fit of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ConfigDict, Field, ValidationInfo, model_validator
+
+from twotowers import ROOT
+from twotowers.errors import nearest
+from twotowers.experiment.fields import Seeds, Settled, refused
+from twotowers.experiment.kinds import Kind, find
+
+
+class Study(Settled):
+    """An experiment that fits no log: a module of the paper's studies/, called once per seed."""
+
+    model_config = ConfigDict(extra="allow")
+
+    study: str = Field("", exclude=True)
+    """Its name in the paper."""
+    module: str | None = None
+    """The module, if several studies share one; the study's name if absent."""
+    dataset: str | None = None
+    """The data set that it reads: rankings or a click log."""
+    raw: bool = False
+    """Whether it reads the data set before it is prepared; of a log, its pages and annotations."""
+    ranker: str | None = None
+    """The ranker of the documents. It is trained once, on annotated labels."""
+    seeds: Seeds | None = None
+    """Its own seeds, if chance plays no part or the study repeats its draws itself."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ranker_of_data(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and given.get("ranker") and not given.get("dataset"):
+            raise refused("'dataset' is missing", "the data set that the ranker sorts")
+        return given
+
+    @model_validator(mode="after")
+    def _has_module(self, info: ValidationInfo) -> Study:
+        context = info.context or {}
+        known = context.get("rankers")
+        if self.ranker not in (None, "expert") and known is not None and self.ranker not in known:
+            raise refused(f"{self.ranker!r} is not declared", nearest(self.ranker, known), "ranker")
+        if "paper" in context:
+            self.kind(context["paper"], context.get("root", ROOT)).check(self.parameters)
+        return self
+
+    def kind(self, paper: str, root: Any = ROOT) -> Kind:
+        """The study's module and function."""
+        return find("studies", self.module or self.study, paper, root)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of its module."""
+        return dict(self.model_extra or {})

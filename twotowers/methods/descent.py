@@ -1,0 +1,161 @@
+"""What methods share that train towers by gradient descent: towers, objectives, and the descent.
+
+The objectives are those of clicks as counts (`count_loss`) and as sessions (`session_loss`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import jax
+import numpy as np
+from flax import nnx
+
+from twotowers.errors import InputError
+from twotowers.fitting.gradient import Fit, FitSettings
+from twotowers.fitting.gradient import fit as gradient_fit
+from twotowers.logs.simulation import Sessions
+from twotowers.methods.task import Split, Task
+from twotowers.models.protocol import CellModel
+from twotowers.models.towers import TwoTowers, two_towers
+from twotowers.objectives.likelihood import CountLoss, SessionLoss
+
+Weighting = Literal["none", "ips", "impressions", "queries"]
+"""How impressions are weighted:
+
+- "none": each session has weight 1, spread equally over its documents;
+- "ips": "none", with each impression divided by its display propensity;
+- "impressions": each impression has weight 1, so long lists count more;
+- "queries": each cell that was shown has weight 1, however often it was shown, with its click rate
+  as the click."""
+
+PAGE_COLUMNS = "query", "documents", "clicks", "where"
+"""What the objective reads of `Sessions`."""
+
+Lanes = list[tuple[int, str]]
+"""The log and the weighting of each lane."""
+
+
+def descend(task: Task, model: nnx.Module, train, validation, *own, starts=None) -> Fit:
+    """Train a copy of the model per lane, with the task's settings and early stopping.
+
+    Args:
+        task: its training settings, and its lanes.
+        model: what both objectives ask for losses.
+        train, validation: objectives.
+        own: the method's parameters that may be lanes.
+        starts: see `twotowers.fitting.gradient.fit`.
+    """
+    return gradient_fit(
+        model,
+        train,
+        validation,
+        FitSettings(**task.training),
+        lanes=len(task.lanes),
+        seed=task.seed,
+        starts=starts,
+        varied=task.varied(*own),
+    )
+
+
+def towers_of(task: Task, model: CellModel, heads: Sequence[Callable] = ()) -> TwoTowers:
+    """Towers of the task, with a click model."""
+    width = width_of(task)
+    given = {"positions": task.positions, "seed": task.seed, **task.examination}
+    return two_towers(task.tower, width=width, pairs=width, model=model, heads=heads, **given)
+
+
+def width_of(task: Task) -> int:
+    """Features of a document. A tower that reads numbers of pairs has one parameter per pair."""
+    inputs = task.splits["train"].inputs
+    return task.pairs if inputs.ndim == 2 else inputs.shape[-1]
+
+
+def split_loss(split: Split, lanes: Lanes) -> CountLoss | SessionLoss:
+    """The objective of some lanes: on sessions if the split has them, else on counts."""
+    return count_loss(split, lanes) if split.sessions is None else session_loss(split, lanes)
+
+
+def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
+    """The objective of some lanes, on sessions.
+
+    Args:
+        split: its inputs and sessions.
+        lanes: for each lane its log and its weighting, which must be "none".
+
+    Raises:
+        InputError: a lane is weighted, or its logs are not all of one size.
+    """
+    if any(weighting != "none" for _, weighting in lanes):
+        raise InputError(
+            "a log of sessions has no weights",
+            field="weighting",
+            expected="'none', or a log that is recorded as cells",
+        )
+    logs = [split.sessions[log] for log, _ in lanes]
+    if len(sizes := {len(log.query) for log in logs}) > 1:
+        raise InputError(
+            f"lanes of {sorted(sizes)} sessions cannot share batches of sessions",
+            field="sessions",
+            expected="one setting for each number of sessions, or a log that is recorded as cells",
+        )
+    columns = {name: np.stack([getattr(log, name) for log in logs]) for name in _columns(logs[0])}
+    return jax.device_put(SessionLoss(split.inputs, **columns))
+
+
+def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
+    """The objective on this many of its sessions, evenly spaced (on all, if it has fewer)."""
+    sessions = min(sessions, loss.units)
+    chosen = np.arange(sessions) * loss.units // sessions
+    return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in _columns(loss)})
+
+
+def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
+    """The objective of some lanes, on counts.
+
+    It is the mean over a session's documents, then over sessions. With weighting "impressions" it
+    is the sum over a session's documents, then the mean over sessions. With weighting "queries" it
+    is the sum over a query's cells, then the mean over the queries that were asked.
+
+    Args:
+        split: its inputs and counts.
+        lanes: for each lane its log and its weighting; all logs, unweighted, if None.
+    """
+    visits = split.counts.sessions
+    # The mean number of documents on a page: a real page may show a part of the known documents.
+    documents = np.where(
+        visits > 0, split.counts.shown / np.maximum(visits, 1), split.where.sum(-1)
+    )
+    weight = len(split.where) / (documents * visits.sum(-1, keepdims=True))
+    of_lanes = {}
+    if lanes is not None:
+        asked = (visits > 0).sum(-1, keepdims=True)
+        # These two take sums over documents, and divide by queries or sessions only.
+        divisors = {"queries": asked, "impressions": visits.sum(-1, keepdims=True)}
+        sums = {
+            name: np.broadcast_to(len(split.where) / number, weight.shape)
+            for name, number in divisors.items()
+        }
+        weight = np.stack([sums.get(name, weight)[log] for log, name in lanes])
+        of_lanes = {
+            "log": np.array([log for log, _ in lanes]),
+            "weightings": tuple(name for _, name in lanes),
+        }
+    return jax.device_put(
+        CountLoss(split.inputs, split.counts, weight.astype(np.float32), **of_lanes)
+    )
+
+
+def _columns(pages: Sessions | SessionLoss) -> list[str]:
+    """What the objective reads of pages: bias features, too, if there are any."""
+    return [*PAGE_COLUMNS, *(["bias"] if pages.bias is not None else [])]
+
+
+def check_lengths(splits: Iterable[Split], method: str) -> None:
+    """Raise InputError for lists that have no dense counts."""
+    if any(split.counts.listed for split in splits):
+        raise InputError(
+            f"lists are too long for method '{method}'", field="positions", expected="at most 32"
+        )
