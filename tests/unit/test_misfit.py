@@ -241,6 +241,18 @@ def test_overlap_of_known_distributions():
     assert overlap(log)["distance"][1] == 0
 
 
+def test_the_interval_of_overlap_holds_a_half_where_features_tell_nothing():
+    held = []
+    for seed in range(100):
+        x, factor = np.random.default_rng(seed).normal(size=(400, 5)), np.tile([0, 1], 200)
+        log = FeatureCounts.of_arrays(
+            np.arange(400) // 2, np.arange(400), factor, np.ones(400), np.zeros(400), x
+        )
+        [found] = overlap(log).to_dict("records")
+        held.append(found["low"] <= 0.5 <= found["high"])
+    assert np.mean(held) > 0.9
+
+
 def test_one_sum_is_the_t_test_of_a_mean():
     values = np.random.default_rng(0).normal(0.3, 1, 40)
     found = single("mean", (values - values.mean()) / 40, values.mean(), "")

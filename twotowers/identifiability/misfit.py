@@ -116,7 +116,7 @@ def misfit(
     table["alarm"] = table["adjusted"] <= ALARM
     near = pd.DataFrame()
     if with_overlap:
-        near = overlap(log, slope=fitted.slope, folds=folds, rng=np.random.default_rng(seed))
+        near = overlap(log, slope=fitted.slope, rng=np.random.default_rng(seed))
     return Misfit(table, bool(table["alarm"].any()), curves.curve, cells, near, fitted)
 
 
