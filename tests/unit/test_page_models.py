@@ -302,6 +302,18 @@ def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction():
     assert set(kinds("models", "clax2025")["mixture"].parameters) == set()
 
 
+def test_what_one_model_of_a_mixture_rules_out_is_no_evidence_lost():
+    """PBM says that position 3 is never examined, so a click there is of another model."""
+    model, rng = Mixed(), np.random.default_rng(3)
+    parts = drawn(model, 4, rng)
+    parts["examination"][..., 2] = 0
+    chances = {part: Chance.of(values) for part, values in parts.items()}
+    patterns = np.array(list(product((0, 1), repeat=4)), bool)
+    wide = repeated(model, chances, len(patterns))
+    found = np.exp(model.log_likelihood(wide, patterns, np.ones(patterns.shape, bool)))
+    assert found.sum() == pytest.approx(1, abs=1e-9)
+
+
 def test_a_mixture_separates_what_it_is_not_told_to_share():
     """PBM with UBM, and DCM with DBN: the same name, and different kinds of part."""
 

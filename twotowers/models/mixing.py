@@ -81,7 +81,10 @@ class MixtureModel(PageModel):
         for weight, model, own in self._each(parts):
             chance = model.conditional(own, clicks).broadcast(clicks.shape)
             observed = numbers.where(clicks, chance.log, chance.other)
-            above = numbers.cumsum(observed, axis=-1) - observed
+            # Not `cumsum - observed`: what is impossible would swamp what is above it.
+            first = numbers.zeros_like(observed[..., :1])
+            above = numbers.cumsum(observed[..., :-1], axis=-1)
+            above = numbers.concatenate([first, above], axis=-1)
             chances.append(chance)
             weights.append(weight + above)
         return _mean(chances, weights)
