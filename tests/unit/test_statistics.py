@@ -12,6 +12,7 @@ from twotowers.results.statistics import (
     frequency_interval,
     from_moments,
     interval,
+    over_draws,
     over_seeds,
     paired_p,
     select,
@@ -71,6 +72,15 @@ def test_over_seeds_agrees_with_from_moments():
     assert summary.loc[summary["lane"] == "b", "n"].item() == 1
 
 
+def test_a_seed_without_a_number_counts_nowhere():
+    results = long_form({"a": [1.0, 2.0, np.nan, np.nan], "b": [np.nan, np.nan]})
+    for summary in (over_seeds, over_draws):
+        found = summary(results, ["lane"])
+        assert found["n"].tolist() == [2, 0]
+        wanted = summary(results.dropna(subset="value"), ["lane"])
+        pd.testing.assert_frame_equal(found[found["n"] > 0], wanted)
+
+
 def test_over_seeds_refuses_an_ambiguous_group():
     results = pd.concat([long_form({"a": [1.0]}), long_form({"a": [2.0]})])
     with pytest.raises(ValueError, match="a seed occurs twice"):
@@ -107,6 +117,8 @@ def test_without_levels_keeps_means_and_differences_only():
     results = long_form({lane: levels + effect for lane, effect in effects.items()}).assign(group=1)
     summary = over_seeds(without_levels(results, ["group"]), ["lane"])
     np.testing.assert_allclose(summary["value"], over_seeds(results, ["lane"])["value"])
+    without = without_levels(results.assign(group=np.nan), ["group"])
+    assert without["value"].tolist() == without_levels(results, ["group"])["value"].tolist()
     # All seeds agree on the differences, so nothing varies.
     np.testing.assert_allclose(summary["high"] - summary["low"], 0, atol=1e-12)
 

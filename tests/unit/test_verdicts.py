@@ -172,6 +172,17 @@ def test_an_order_is_as_sure_as_its_weakest_step():
     assert "(step: -" in found.reason
 
 
+def test_a_number_that_cannot_be_measured_without_a_seed_leaves_the_claim_open():
+    def measured(results):
+        mean, last = results["value"].mean(), (results["seed"] == 4).any()
+        return pd.Series({"it": mean, "other": mean if last else np.nan})
+
+    frame = runs([0.24, 0.2, 0.25, 0.22])
+    for judge in (measured, lambda results: measured(results)["other"]):
+        found = decide(claimed(above("it", 0.1), judge=judge), frame)
+        assert (found.verdict, found.held) == (UNDECIDED, "3 of 4")
+
+
 @pytest.mark.parametrize(
     ("count", "odd", "verdict"),
     [(LEAST_ALONE, False, REPRODUCED), (LEAST_ALONE, True, UNDECIDED), (3, False, UNDECIDED)],

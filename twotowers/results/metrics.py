@@ -11,6 +11,9 @@ import numpy as np
 
 from twotowers.logs.counts import Counts
 
+CONSTANT = 1e-14
+"""Values that vary less, relative to their size, are equal but for rounding."""
+
 
 def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
     """Normalised discounted cumulative gain (nDCG) of each list.
@@ -192,18 +195,20 @@ def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
         relevance: [lanes, documents] estimates.
 
     Returns:
-        [lanes] float64 in [-1, 1]; NaN if either is constant.
+        [lanes] float64 in [-1, 1]; NaN if either is constant, up to rounding.
 
     Example:
         >>> correlation(np.array([1.0, 2.0, 3.0]), np.array([[2.0, 4.0, 6.0], [3.0, 2.0, 1.0]]))
         array([ 1., -1.])
     """
-    truth, relevance = (
-        values - values.mean(-1, keepdims=True)
-        for values in (np.asarray(truth, float), np.asarray(relevance, float))
+    given = np.asarray(truth, float), np.asarray(relevance, float)
+    truth, relevance = (values - values.mean(-1, keepdims=True) for values in given)
+    spread, size = (
+        np.sqrt((one**2).sum(-1) * (other**2).sum(-1))
+        for one, other in ((truth, relevance), given)
     )
-    scale = np.sqrt((truth**2).sum(-1) * (relevance**2).sum(-1))
-    return (truth * relevance).sum(-1) / np.where(scale > 0, scale, np.nan)
+    constant = spread <= CONSTANT * size
+    return (truth * relevance).sum(-1) / np.where(constant, np.nan, spread)
 
 
 def _ranked(values: np.ndarray, scores, where) -> np.ndarray:

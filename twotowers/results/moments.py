@@ -75,7 +75,7 @@ def moments(
     """
     keys = list(keys)
     mean = over_seeds(results, keys)
-    spread = results.groupby(keys, dropna=False)["value"].agg(value="std", n="size").reset_index()
+    spread = results.groupby(keys, dropna=False)["value"].agg(value="std", n="count").reset_index()
     parts = [
         mean.assign(statistic="mean", source="reproduced"),
         spread.dropna(subset="value").assign(statistic="sd", source="reproduced"),

@@ -57,7 +57,7 @@ def against_baseline(
     if unit not in UNITS:
         raise ValueError(f"unit {unit!r} is none of {list(UNITS)}")
     by = list(by)
-    groups = values.groupby(by, sort=True) if by else [((), values)]
+    groups = values.groupby(by, sort=True, dropna=False) if by else [((), values)]
     rows = []
     for key, group in groups:
         means = group.groupby([*UNITS[unit], "method"], sort=False)["value"].mean()

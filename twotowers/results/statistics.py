@@ -92,7 +92,7 @@ def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         by: The columns that tell the summarised numbers apart.
 
     Returns:
-        Columns `by`, value, low, high, n; sorted by `by`.
+        Columns `by`, value, low, high, n; sorted by `by`. Seeds whose value is NaN do not count.
 
     Raises:
         ValueError: a seed occurs twice in a group, so `by` lacks a column.
@@ -103,7 +103,7 @@ def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
             f"a seed occurs twice in a group of {by}: add the column in which the rows differ"
         )
     grouped = results.groupby(by, dropna=False, sort=True)["value"]
-    moments = grouped.agg(value="mean", sd="std", n="size").reset_index()
+    moments = grouped.agg(value="mean", sd="std", n="count").reset_index()
     return from_moments(moments, by)
 
 
@@ -119,7 +119,7 @@ def over_draws(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     grouped = results.groupby(by, dropna=False, sort=True)["value"]
     table = grouped.quantile([0.5, 0.025, 0.975]).unstack()
     table.columns = BAND[:3]
-    return table.assign(n=grouped.size()).reset_index()
+    return table.assign(n=grouped.count()).reset_index()
 
 
 def from_moments(moments: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -141,8 +141,8 @@ def without_levels(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         results: Long form. Every seed must have the same rows in a group.
         by: The columns that make a group. The rows of a group are the conditions compared.
     """
-    level = results.groupby([*by, "seed"])["value"].transform("mean")
-    middle = results.groupby(list(by))["value"].transform("mean")
+    level = results.groupby([*by, "seed"], dropna=False)["value"].transform("mean")
+    middle = results.groupby(list(by), dropna=False)["value"].transform("mean")
     return results.assign(value=results["value"] - level + middle)
 
 

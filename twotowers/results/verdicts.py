@@ -318,10 +318,12 @@ def _finite(slack) -> np.ndarray:
 def _aligned(other: pd.Series, slack: pd.Series) -> np.ndarray:
     """Slacks in the places of others: by labels, by place if there are none, else unknown.
 
-    What is missing, such as the number of the seed that was left out, is as it was.
+    What is missing, such as the number of the seed that was left out, is as it was. What is there
+    and NaN could not be measured.
     """
     if slack.index.is_unique and other.index.is_unique and len(slack) > 1:
-        return other.reindex(slack.index).fillna(slack).to_numpy(float)
+        there = slack.index.isin(other.index)
+        return other.reindex(slack.index).where(there, slack).to_numpy(float)
     if len(other) == len(slack):
         return other.to_numpy(float)
     return np.full(len(slack), np.inf)
