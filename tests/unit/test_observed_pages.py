@@ -181,6 +181,28 @@ def fit_parts(parts, **setting):
     return fit_setting(files, read(Setting, {"log": LOG, **setting}), seed=1)
 
 
+@pytest.mark.parametrize("model", ["dynamic_bayesian", "cascade", "dbn_in_mixture"])
+def test_a_model_of_users_who_stop_reads_no_gaps(model, tmp_path):
+    path = tmp_path / "papers" / "own" / "models" / "dbn_in_mixture.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "from dataclasses import dataclass\n"
+        "from twotowers.models.dynamic_bayesian import DynamicBayesian\n"
+        "from twotowers.models.mixing import MixtureModel\n"
+        "from twotowers.models.position_based import PositionBased\n"
+        "@dataclass(frozen=True)\n"
+        "class Mixed(MixtureModel):\n"
+        "    components = (PositionBased(), DynamicBayesian())\n"
+    )
+    given = {"name": "fit", "log": LOG, "model": {"kind": model, "tower": "linear"},
+             "training": short(learning_rate=0.1, batch=8, epochs=1)}  # fmt: skip
+    own = {"paper": "own", "root": tmp_path}
+    with pytest.raises(InputError, match=r"model: model '.*' says nothing of pages with gaps"):
+        read(Setting, given, context=own)
+    closed = {name: value for name, value in LOG.items() if name != "places"}
+    read(Setting, given | {"log": closed}, context=own)
+
+
 def test_a_log_is_divided_by_its_parts(parts):
     path = parts / "pages.parquet"
     part = parts_of(path)

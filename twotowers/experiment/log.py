@@ -102,6 +102,11 @@ class Log(Settled):
         return False
 
     @property
+    def has_gaps(self) -> bool:
+        """Whether a page may show no document at a position above others."""
+        return False
+
+    @property
     def has_features(self) -> bool:
         """Whether towers may read features of its documents."""
         return False

@@ -119,6 +119,10 @@ class ObservedLog(Recorded):
         return [self.dataset]
 
     @property
+    def has_gaps(self) -> bool:
+        return self.places is not None
+
+    @property
     def has_features(self) -> bool:
         return self.features
 

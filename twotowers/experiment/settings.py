@@ -257,6 +257,12 @@ class Setting(Settled):
         log, model, method = self.log, self.model, self.method
         if model.kind_of.pages:
             need_pages(log, f"model {model.kind!r}", "model")
+        if log.has_gaps and not model.of.gaps:
+            raise refused(
+                f"model {model.kind!r} says nothing of pages with gaps",
+                "a log without 'places', whose documents stand at 1, 2, and so on",
+                "model",
+            )
         self._check_tower()
         if log.bias_features:
             self._check_bias()

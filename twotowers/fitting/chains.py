@@ -143,18 +143,16 @@ class Chain:
             repeats: see `Chain`; once each if None.
 
         Returns:
-            None if the model is no chain with hidden events, or has an E-step of its own; if its
-            users go on by documents and by positions at once, or by documents after no click; or
-            if a page has a gap.
+            None if the model is no chain with hidden events, or has an E-step of its own; or if its
+            users go on by documents and by positions at once, or by documents after no click.
         """
-        model, where = statistics.model, statistics.where
+        model = statistics.model
         if not is_chain(model):
             return None
         (click_pair, none_pair), (click_place, _) = (
             _depends(model, kind) for kind in (PER_DOCUMENT, PER_POSITION)
         )
-        gaps = ((where[:, at] > where[:, at - 1]).any() for at in range(1, where.shape[1]))
-        if none_pair or (click_pair and click_place) or any(gaps):
+        if none_pair or (click_pair and click_place):
             return None
         pairs = statistics.sizes["attraction"]
         return cls(statistics, np.ones(pairs) if repeats is None else repeats)

@@ -65,6 +65,11 @@ class MixtureModel(PageModel):
             found |= {names[part]: kind for part, kind in model.parts.items()}
         return found | {f"share_{m}": ONCE for m in range(1, len(self.components))}
 
+    @property
+    def gaps(self) -> bool:
+        """Whether all models allow gaps."""
+        return all(model.gaps for model in self.components)
+
     def _names(self) -> list[dict[str, str]]:
         """For each model, its own name of a part -> the mixture's."""
         models = Counter(part for model in self.components for part in model.parts)

@@ -36,11 +36,14 @@ class ChainModel(PageModel):
     (1 - g_k) e_k after_none_k / (1 - g_k e_k). Eqs. 5.30 and 5.32 of the thesis misplace a
     bracket: as printed, the terms of the second case would also apply after a click.
 
+    Pages have no gaps: whether a user goes on behind one is left open.
+
     A subclass gives `continuation`, and `credit_clicked` if EM is to fit it; also `credit_skipped`
     if after_none depends on parts.
     """
 
     ABSTRACT: ClassVar = True
+    gaps: ClassVar[bool] = False
     shares: ClassVar[bool] = True
 
     def continuation(self, parts: Parts) -> tuple[Chance, Chance]:

@@ -68,12 +68,14 @@ class ClickModel:
     Attributes:
         parts: part -> its kind: `PER_DOCUMENT`, `PER_POSITION`, `PER_JUMP` or `ONCE`.
         statistics: CELLS, JUMPS or PAGES.
+        gaps: whether a page may show no document at a position above others.
         shares: whether `log_likelihood` and `of_cells` accept a `Share` for each part, which takes
             a part of the time that logarithms take.
     """
 
     parts: ClassVar[Mapping[str, str]]
     statistics: ClassVar[str]
+    gaps: ClassVar[bool] = True
     shares: ClassVar[bool] = False
     counts: ClassVar[Callable[..., Credits] | None] = None
     expectations: ClassVar[Callable[..., Credits] | None] = None

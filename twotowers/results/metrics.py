@@ -204,8 +204,7 @@ def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
     given = np.asarray(truth, float), np.asarray(relevance, float)
     truth, relevance = (values - values.mean(-1, keepdims=True) for values in given)
     spread, size = (
-        np.sqrt((one**2).sum(-1) * (other**2).sum(-1))
-        for one, other in ((truth, relevance), given)
+        np.sqrt((one**2).sum(-1) * (other**2).sum(-1)) for one, other in ((truth, relevance), given)
     )
     constant = spread <= CONSTANT * size
     return (truth * relevance).sum(-1) / np.where(constant, np.nan, spread)
