@@ -187,6 +187,26 @@ def test_a_prior_counts_with_what_it_imagines():
     rate = 1 / 25
     assert found.error[0] == pytest.approx(np.sqrt(rate * (1 - rate) / 25), rel=1e-5)
     assert found.low[0] > 0
+    # Five failures are as if the document had been shown five times more.
+    edge = fit_counts(cells, prior=Prior(0, 5)).intervals["attraction"]
+    assert edge.high[0] == pytest.approx(1 - 0.05 ** (1 / 25), rel=1e-4)
+
+
+@pytest.mark.parametrize("rate", [5e-7, 1e-7, 1 - 5e-7])
+def test_intervals_of_rare_clicks_hold_the_truth(rate):
+    shown, size = 1e8, 1000
+    clicked = np.random.default_rng(0).binomial(int(shown), rate, size)
+    cells = Statistics.of_cells(
+        DocumentRate(),
+        np.arange(size),
+        np.zeros(size, int),
+        np.full(size, shown),
+        clicked,
+        pairs=size,
+        positions=1,
+    )
+    found = fit_counts(cells).intervals["attraction"]
+    assert np.mean((found.low <= rate) & (rate <= found.high)) > 0.92
 
 
 # UBM has a row per position: its first number is that of no click above.
@@ -197,8 +217,23 @@ def test_the_scale_is_held_and_a_flat_direction_is_not_told(name, second):
     found = intervals(statistics, fitted.parameters)
     assert np.isnan(found["examination"].error[0])
     assert 0 < found["examination"].error[second] < 0.1
+    # No document of the first two positions is at one of the others.
+    model, rng = HIDDEN["pbm"], np.random.default_rng(0)
+    pair = np.concatenate([np.repeat(np.arange(20), 2), np.repeat(np.arange(20, 40), 8)])
+    position = np.concatenate([np.tile([0, 1], 20), np.tile(np.arange(2, 10), 20)])
+    chance = (0.1 + 0.4 * rng.random(40))[pair] / (1 + position)
+    clicked = rng.binomial(1000, chance)
+    cells = Statistics.of_cells(
+        model, pair, position, np.full(len(pair), 1000), clicked, pairs=40, positions=10
+    )
+    for first in (0.5, 0.99999):
+        start = {"examination": np.where(np.arange(10) == 2, first, 0.5)}
+        halves = fit_em(cells, start=start).intervals
+        for part, known in (("attraction", 20), ("examination", 2)):
+            assert np.isfinite(halves[part].error[1:known]).all()
+            assert np.isnan(halves[part].error[known:]).all()
+            assert (halves[part].high[known:] - halves[part].low[known:] == 1).all()
     # Two documents, each at a place of its own: nobody can tell which of the two is worse.
-    model = HIDDEN["pbm"]
     cells = Statistics.of_cells(
         model,
         np.array([0, 1]),

@@ -50,7 +50,7 @@ from twotowers.fitting.page_sets import PageSet, page_sets
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.fitting.steps import Problem, credits_of, slices_of
-from twotowers.models.protocol import ONCE, PER_DOCUMENT, ClickModel, of_documents
+from twotowers.models.protocol import ONCE, PAGES, PER_DOCUMENT, ClickModel, of_documents
 
 LOGGER = logging.getLogger(__name__)
 
@@ -62,6 +62,8 @@ EDGE = 0.01
 """An estimate that fewer successes, or fewer failures, stand behind is at 0, or at 1."""
 INSIDE = 1e-6
 """How far from 0 and 1 the slope is taken there."""
+NEAREST = 1e-12
+"""How near to 0 and 1 an estimate is that is neither."""
 FLAT = 1e-4
 """The least information that counts, in trials: less says nothing of a probability."""
 ENTRIES = 4_000_000
@@ -138,19 +140,18 @@ class _Point:
         values = np.concatenate([np.ravel(parameters[part]) for part in self.slices])
         self.size = len(values)
         self.of_documents = np.zeros(self.size, bool)
-        succeeded, self.imagined = np.zeros(self.size), np.zeros(self.size)
+        self.succeeded, self.imagined = np.zeros(self.size), np.zeros(self.size)
         for part, at in self.slices.items():
             self.of_documents[at] = self.model.parts[part] == PER_DOCUMENT
-            succeeded[at], self.imagined[at] = prior.of(part)
+            self.succeeded[at], self.imagined[at] = prior.of(part)
         known = ~np.isnan(values)
         self.chances = np.where(known, values, 0.5)
         self.impressions = self._impressions()
-        successes, trials = self._totals(self.chances)
-        successes += succeeded
-        trials += self.imagined
+        successes, trials = self._smoothed(self.chances)
         tried = known & (trials > 0)
         if holds_scale(self.model):
             tried[self.slices["examination"].start] = False
+            tried &= self._linked()
         self.at_zero = tried & (successes < EDGE)
         self.at_one = tried & (trials - successes < EDGE) & ~self.at_zero
         self.free = tried & ~self.at_zero & ~self.at_one
@@ -165,7 +166,7 @@ class _Point:
         # Log-odds this uncertain say nothing of the probability.
         told = self.free[at] & (variance < 1 / FLAT)
         spread = np.sqrt(np.where(told, variance, 0))
-        odds = logit(np.clip(self.chances[at], INSIDE, 1 - INSIDE))
+        odds = logit(np.clip(self.chances[at], NEAREST, 1 - NEAREST))
         chance = expit(odds)
         error = np.where(told, chance * (1 - chance) * spread, np.nan)
         low = np.where(told, expit(odds - NORMAL * spread), 0.0)
@@ -184,13 +185,13 @@ class _Point:
         if not edge.any():
             return np.zeros(self.size)
         inside = np.clip(self.chances, INSIDE, 1 - INSIDE)
-        successes, trials = self._totals(np.where(edge, inside, self.chances))
+        successes, trials = self._smoothed(np.where(edge, inside, self.chances))
         slope = successes / inside - (trials - successes) / (1 - inside)
         return np.where(self.at_zero, -slope, slope) * edge
 
     def variance(self) -> np.ndarray:
         """[size] of the log-odds; infinite where they are not free."""
-        chances = np.clip(self.chances, INSIDE, 1 - INSIDE)
+        chances = np.clip(self.chances, NEAREST, 1 - NEAREST)
         imagined = chances * (1 - chances) * self.imagined
         border = ~self.of_documents
         variance, free, parts = np.full(self.size, np.inf), self.free[border], []
@@ -272,9 +273,34 @@ class _Point:
         index = self.statistics.index
         return {part: vector[at][index[part][rows]] for part, at in self.slices.items()}
 
+    def _smoothed(self, vector: np.ndarray) -> np.ndarray:
+        """[2, size] successes and trials, with those that the prior imagines."""
+        return self._totals(vector) + np.stack([self.succeeded, self.imagined])
+
     def _totals(self, vector: np.ndarray) -> np.ndarray:
         """[2, size] successes and trials."""
         return self.problem.totals(vector)
+
+    def _linked(self) -> np.ndarray:
+        """[size] False where documents at several positions lead to no first position.
+
+        The scale of examination is open there, unless a prior or other parts of the model tell it.
+        """
+        parts = [self.slices[part] for part in ("attraction", "examination")]
+        if self.model.statistics == PAGES or any(self.imagined[at].any() for at in parts):
+            return np.ones(self.size, bool)
+        index, where = self.statistics.index, self.statistics.where
+        ends = (
+            parts[0].start + index["attraction"][where],
+            parts[1].start + index["examination"][where],
+        )
+        shape = self.size, self.size
+        graph = coo_array((np.ones(len(ends[0])), ends), shape)
+        _, component = connected_components(graph, directed=False)
+        found = component == component[parts[1].start]
+        for part, at in self.slices.items():
+            found[at] |= part not in ("attraction", "examination")
+        return found
 
     @cached_property
     def problem(self) -> Problem:
@@ -295,8 +321,8 @@ class _Rates(_Point):
     """An estimate where nothing is hidden: its information is a diagonal in closed form."""
 
     def variance(self) -> np.ndarray:
-        chances = np.clip(self.chances, INSIDE, 1 - INSIDE)
-        information = chances * (1 - chances) * (self._totals(chances)[1] + self.imagined)
+        chances = np.clip(self.chances, NEAREST, 1 - NEAREST)
+        information = chances * (1 - chances) * self._smoothed(chances)[1]
         return np.divide(1, information, out=np.full(self.size, np.inf), where=self.free)
 
     def _totals(self, vector: np.ndarray) -> np.ndarray:
