@@ -17,6 +17,7 @@ from twotowers.face.evidence import ABOVE
 from twotowers.face.lights import lights
 from twotowers.face.sections import sections
 from twotowers.face.tower_tests import read_features
+from twotowers.logs.health import copied_lines
 
 EXAMINATION = np.array([1, 0.87, 0.46, 0.30, 0.21, 0.12])
 PLACES = len(EXAMINATION)
@@ -174,6 +175,24 @@ def test_cascade_users_are_noticed():
     light = found["cascade"].lights[2]
     assert light.colour == "amber"
     assert light.action.split()[-1] in ABOVE
+
+
+def test_equal_pages_that_chance_explains_are_no_copies():
+    """Five queries in turn: pages that are five apart are alike more often than others."""
+    rng, pages = np.random.default_rng(0), 3_000
+    rows = pd.DataFrame(
+        {
+            "session": np.arange(pages),
+            "query": np.arange(pages) % 5,
+            "document": rng.integers(6, size=pages),
+            "position": 1,
+            "clicks": (rng.random(pages) < 0.3).astype(int),
+        }
+    )
+    half = rows[: pages // 2]
+    copied = pd.concat([half, half.assign(session=half["session"] + pages)])
+    for log, told in ((rows, 0), (copied, 1)):
+        assert len([*copied_lines(tt.read_log(log).stored.path)]) == told
 
 
 @pytest.mark.parametrize("renamed", [False, True])

@@ -285,3 +285,17 @@ def test_blocks_are_inverted_in_parts_and_too_large_ones_left_out(monkeypatch, c
     assert (left_out["attraction"].high == 1).all()
     assert np.isfinite(left_out["continuation"].error).all()
     assert "too many" in caplog.text
+
+
+def test_a_page_longer_than_errors_can_tell_has_none_and_says_so(monkeypatch, caplog):
+    _, statistics = statistics_of(HIDDEN["ubm"], 500)
+    fitted = fit_em(statistics)
+    monkeypatch.setattr(information, "LARGEST", LENGTH)
+    found = intervals(statistics, fitted.parameters)
+    assert all(np.isnan(each.error).all() for each in found.values())
+    assert f"{LENGTH * (LENGTH + 1) // 2 - 1} probabilities of positions" in caplog.text
+    # With a prior, too, no number is of a last click below the position.
+    intervals(statistics, fitted.parameters, prior=Prior(1, 5))
+    assert (
+        f"{LENGTH * (LENGTH + 1) // 2 - 1} probabilities of positions" in caplog.records[-1].message
+    )

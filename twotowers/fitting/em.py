@@ -116,7 +116,9 @@ def fit_em(
         prior: imagined successes and trials, of all parts unless it says otherwise.
         iterations: largest number of iterations, 1 or more.
         tolerance: in [0, 1]. EM stops when an iteration gains no more than this, relative to the
-            absolute log-likelihood or to 1, whichever is larger.
+            absolute log-likelihood or to 1, whichever is larger. If clicks are as rare as 1e-5, it
+            ends a third of a standard error before the maximum, unless this is 0. If they are as
+            rare as 1e-7, it always ends too early.
         accelerate: True makes an iteration one cycle of SQUAREM (Varadhan and Roland, 2008, their
             third step length). A cycle takes the time of about three EM steps and gets as far as
             many. False makes it one EM step.

@@ -69,7 +69,7 @@ FLAT = 1e-4
 ENTRIES = 4_000_000
 """Of the blocks that are inverted at a time."""
 LARGEST = 5_000
-"""The most probabilities of documents that are inverted together: a minute, and a gigabyte."""
+"""The most probabilities that are inverted together: a minute, and a gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,8 @@ class _Point:
         self.chances = np.where(known, values, 0.5)
         self.impressions = self._impressions()
         successes, trials = self._smoothed(self.chances)
-        tried = known & (trials > 0)
+        # A prior imagines jumps from below, too, which nobody can make.
+        tried = known & (trials > 0) & (self.of_documents | (self.impressions > 0))
         if holds_scale(self.model):
             tried[self.slices["examination"].start] = False
             tried &= self._linked()
@@ -193,8 +194,11 @@ class _Point:
         """[size] of the log-odds; infinite where they are not free."""
         chances = np.clip(self.chances, NEAREST, 1 - NEAREST)
         imagined = chances * (1 - chances) * self.imagined
-        border = ~self.of_documents
-        variance, free, parts = np.full(self.size, np.inf), self.free[border], []
+        border = np.flatnonzero(~self.of_documents & self.free)
+        variance, parts = np.full(self.size, np.inf), []
+        if len(border) > LARGEST:
+            LOGGER.warning("%d probabilities of positions are too many for errors", len(border))
+            return variance
         within = np.diag(imagined[border])
 
         def of_set(some: PageSet) -> tuple[list[tuple], np.ndarray]:
@@ -205,9 +209,9 @@ class _Point:
             within += told
             for documents, diagonal, solved in found:
                 variance[documents] = diagonal
-                parts.append((documents, solved[:, free]))
-        between = _inverse(within[free][:, free])
-        variance[border & self.free] = np.diag(between)
+                parts.append((documents, solved))
+        between = _inverse(within)
+        variance[border] = np.diag(between)
         for documents, solved in parts:
             variance[documents] += solved.multiply(solved @ between).sum(1)
         return variance
@@ -219,8 +223,8 @@ class _Point:
 
         Returns:
             some of the free log-odds of documents at a time, the diagonal of the inverse of their
-            information, and that inverse times the information that they share with the border;
-            and what is left of the border's information, since documents are free.
+            information, and that inverse times the information that they share with the free
+            border; and what is left of that border's information, since documents are free.
         """
         # Here the log-odds of documents come first, and those of the border after them.
         kinds, own, size = self.model.parts, {}, 0
@@ -238,8 +242,9 @@ class _Point:
         matrix = coo_array((value, (row, column)), shape=(size, size)).tocsr()
         matrix = ((matrix + matrix.T) / 2).tocsr()
         free = np.flatnonzero(self.free[documents])
-        told = matrix[len(apart) :, len(apart) :].toarray()
-        matrix, beside = matrix[free][:, free].tocsr(), matrix[free][:, len(apart) :].tocsr()
+        border = len(apart) + np.flatnonzero(self.free[~self.of_documents])
+        told = matrix[border][:, border].toarray()
+        matrix, beside = matrix[free][:, free].tocsr(), matrix[free][:, border].tocsr()
         found = []
         for members, diagonal, solved in _by_blocks(matrix, beside):
             told -= (beside[members].T @ solved).toarray()

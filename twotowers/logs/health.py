@@ -52,7 +52,8 @@ SELECT (SELECT sum(later) FROM pairs),
     (SELECT coalesce(sum(later) FILTER (before = 0), 0) FROM queries)
 """
 HASHES = """
-SELECT row, hash(query, documents, clicks) AS page, hash(query, documents) AS ranking, clicked
+SELECT row, hash(query, documents, clicks) AS page, hash(query, documents) AS ranking,
+    hash(query) AS query, clicked
 FROM pages
 """
 TWINS = """
@@ -69,6 +70,14 @@ AT_LAG = """
 SELECT count(*) FROM hashes AS one JOIN hashes AS other
 ON other.row = one.row + {lag} AND other.page = one.page
 """
+BY_CHANCE = """
+SELECT coalesce(sum((alike - 1) / (asked - 1)), 0)
+FROM hashes AS one JOIN hashes AS other ON other.row = one.row + {lag} AND other.query = one.query
+JOIN (SELECT page, count(*) AS alike FROM hashes GROUP BY page) AS pages ON pages.page = one.page
+JOIN (SELECT query, count(*) AS asked FROM hashes GROUP BY query) AS queries
+ON queries.query = one.query
+"""
+"""Pages that are alike at a distance if each query's pages come in any order."""
 PAIRS = """
 SELECT count(*) AS pairs, count(DISTINCT query) AS queries, coalesce(sum(shown), 0) AS impressions,
     coalesce(sum(clicked), 0) AS clicks,
@@ -274,11 +283,17 @@ def _repeated(connection, pages: int) -> tuple[int | None, int]:
     if (most := connection.execute(LAG).fetchone()) is not None:
         lags.add(int(most[0]))
     best: tuple[int | None, int] = (None, 0)
+
+    def beyond(alike: float, by_chance: float) -> bool:
+        return alike - by_chance > NOISE * (alike + by_chance) ** 0.5
+
     for lag in sorted(each for each in lags if 0 < each < pages):
         alike, by_chance = (
             connection.execute(AT_LAG.format(lag=each)).fetchone()[0] for each in (lag, lag + 1)
         )
-        if alike > best[1] and alike - by_chance > NOISE * (alike + by_chance) ** 0.5:
+        if alike <= best[1] or not beyond(alike, by_chance):
+            continue
+        if beyond(alike, connection.execute(BY_CHANCE.format(lag=lag)).fetchone()[0]):
             best = lag, int(alike)
     return best
 
