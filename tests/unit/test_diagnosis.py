@@ -191,8 +191,9 @@ def test_equal_pages_that_chance_explains_are_no_copies():
     )
     half = rows[: pages // 2]
     copied = pd.concat([half, half.assign(session=half["session"] + pages)])
-    for log, told in ((rows, 0), (copied, 1)):
-        assert len([*copied_lines(tt.read_log(log).stored.path)]) == told
+    for given, told in ((rows, 0), (copied, 1)):
+        log = tt.read_log(given)
+        assert len([*copied_lines(log.stored.path)]) == told
 
 
 @pytest.mark.parametrize("renamed", [False, True])
