@@ -12,7 +12,7 @@ from twotowers.errors import InputError
 from twotowers.fitting import conditional
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.conditional_logit import logit_moments
-from twotowers.fitting.curves import ENOUGH_SWAPS, NORMAL_FROM
+from twotowers.fitting.curves import ALONE, ENOUGH_SWAPS, NORMAL_FROM
 from twotowers.fitting.newton import fit_embedding
 from twotowers.fitting.pair_counts import PairCounts
 
@@ -129,6 +129,24 @@ def test_an_effective_number_of_queries_gives_the_degrees_of_freedom():
     curve = fit_conditional(PairCounts.of_arrays(pair, factor, np.full(18, 10), clicks))
     assert curve.queries[1] == pytest.approx(9)
     assert NORMAL_FROM > 1e3
+
+
+@pytest.mark.parametrize("correction", ["CR0", "CR2", "CR3"])
+def test_what_one_query_alone_links_has_its_error_by_clicks_and_a_doubt(correction):
+    rng = np.random.default_rng(3)
+    # 60 queries link the first two positions, each of six others links two more.
+    first = np.concatenate([np.zeros(60, int), range(1, 7)])
+    factor = (first[:, None] + [0, 1]).ravel()
+    clicks = rng.binomial(2_000, 0.5 * 0.8**factor)
+    counts = PairCounts.of_arrays(
+        np.repeat(np.arange(66), 2), factor, np.full(132, 2_000), clicks, factors=8
+    )
+    curve = fit_conditional(counts, errors=correction)
+    by_clicks = fit_conditional(counts, errors="information").error
+    assert curve.error[2:] == pytest.approx(by_clicks[2:], rel=0.1)
+    assert curve.queries[7] > 4
+    assert curve.reason[7] == ALONE
+    assert curve.reason[1] == ""
 
 
 def test_positions_that_nothing_links_have_a_reason_and_no_number():

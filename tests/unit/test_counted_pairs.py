@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from twotowers.errors import InputError
@@ -66,6 +68,26 @@ def test_pairs_that_were_never_clicked_still_link(cells):
     counts = read_pairs(rows)
     assert len(counts.pair) == 0
     assert counts.component.tolist() == [0, 0]
+
+
+def test_rows_of_a_cell_are_one_cell(cells):
+    distinct = cells.groupby(["query", "document", "position"], as_index=False)[
+        ["impressions", "clicks"]
+    ].sum()
+    split, whole = read_pairs(cells), read_pairs(distinct)
+    assert split.repeats == pytest.approx(whole.repeats)
+    assert split.repeats == pytest.approx(in_memory(cells, ["position"]).repeats)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_counts_are_numbers(value, tmp_path):
+    path = tmp_path / "cells.parquet"
+    counts = {"impressions": [value, 10.0], "clicks": [value, 2.0]}
+    pq.write_table(
+        pa.table({"query": [1, 1], "document": [1, 1], "position": [1, 2]} | counts), path
+    )
+    with pytest.raises(InputError, match=f"clicks: {value} of {value} impressions"):
+        read_pairs(path)
 
 
 def test_bad_cells(cells, tmp_path):

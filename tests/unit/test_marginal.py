@@ -5,6 +5,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import gamma, poisson
 
+from twotowers.errors import InputError
+from twotowers.fitting import marginal
 from twotowers.fitting.conditional import UNCLICKED, fit_conditional
 from twotowers.fitting.marginal import _Marginal, fit_marginal
 from twotowers.fitting.pair_counts import PairCounts
@@ -84,3 +86,23 @@ def test_positions_without_clicks_have_a_reason():
     assert np.isnan(curve.estimate[1])
     none = fit_marginal(PairCounts.of_arrays([0, 0], [0, 1], [9] * 2, [0, 3], every=True))
     assert none.reason[1] == UNCLICKED
+
+
+def test_rare_clicks_give_the_estimate_of_frequent_ones():
+    rng = np.random.default_rng(1)
+    pair, factor = np.repeat(np.arange(400), 2), np.tile([0, 1], 400)
+    clicks = rng.poisson(10 * rng.gamma(2, 0.5, 400)[pair] * np.array([1, 0.5])[factor])
+    curves = [
+        fit_marginal(PairCounts.of_arrays(pair, factor, np.full(800, shown), clicks))
+        for shown in (1e2, 1e8, 1e12)
+    ]
+    assert curves[0].low[1] < 0.5 < curves[0].high[1] < 0.6
+    for each in curves[1:]:
+        assert each.estimate == pytest.approx(curves[0].estimate, rel=1e-6)
+        assert each.error == pytest.approx(curves[0].error, rel=1e-5)
+
+
+def test_no_optimum_is_said(monkeypatch):
+    monkeypatch.setattr(marginal, "ITERATIONS", 1)
+    with pytest.raises(InputError, match="found no optimum"):
+        fit_marginal(drawn(1))

@@ -40,13 +40,14 @@ from scipy.special import expit, xlogy
 from twotowers.errors import InputError, check_choice
 from twotowers.fitting.conditional_logit import Moments, logit_moments, tilt
 from twotowers.fitting.curves import (
+    ALONE,
+    LEVERAGE,
     Blocks,
     Curve,
     as_curve,
     contrasts,
     influences,
     inverse_root,
-    sandwich,
 )
 from twotowers.fitting.pair_counts import PairCounts, components, strong_components
 
@@ -108,12 +109,14 @@ def fit_conditional(
     root = inverse_root(moments.information)
     subtract = contrasts(factors, reference)
     resistance = ((subtract @ root) ** 2).sum(1)
+    alone = np.zeros((0, factors))
     if errors == "information":
         covariance, queries = root @ root.T, np.full(factors, np.inf)
     else:
         scores = _scores(told, moments)
         own = inverse_root(blocks.laplacian())
-        covariance = sandwich(blocks, scores, own, errors, bread=root)
+        steps, alone = influences(blocks, scores, own, errors, bread=root)
+        covariance = steps.T @ steps + alone.T @ alone
         queries = blocks.effective(own @ (subtract @ own).T)
     reason[(resistance > MOST_VARIANCE) & (reason == "")] = ORDERED
     reason[reference] = ""
@@ -128,6 +131,8 @@ def fit_conditional(
         reference=reference,
         level=level,
     )
+    rests = ((alone @ subtract.T) ** 2).sum(0) > LEVERAGE * resistance
+    curve.reason[rests & (curve.reason == "")] = ALONE
     if form == "product":
         for factor in np.flatnonzero(reason == ORDERED):
             _bound_above(curve, every, inside, theta - theta[reference], factor, 1 - level)
@@ -145,7 +150,8 @@ def conditional_influences(
 
     Returns:
         [queries] numbers of the queries that tell of bias, and [queries, K] their steps, whose sum
-        of squares is the variance by 'CR3'. 0 where the curve has no estimate.
+        of squares is the variance by 'CR3'. 0 where the curve has no estimate. What a query alone
+        tells is left out: ratios that rest on it are doubtful.
     """
     known = curve.estimate > 0
     theta = np.log(np.where(known, curve.estimate, 1))
@@ -154,7 +160,7 @@ def conditional_influences(
     moments = FORMS[form](told, theta)
     blocks = Blocks(by_pair(told, moments.weight), told.cluster)
     root, own = (inverse_root(each) for each in (moments.information, blocks.laplacian()))
-    steps = influences(blocks, _scores(told, moments), own, "CR3", bread=root)
+    steps, _ = influences(blocks, _scores(told, moments), own, "CR3", bread=root)
     return told.query, np.where(known, steps - steps[:, [curve.reference]], 0)
 
 

@@ -21,9 +21,10 @@ from twotowers.logs.warehouse import MEMORY, database, quoted, text
 
 FACTORS = "SELECT {bias} FROM cells WHERE impressions > 0 GROUP BY ALL ORDER BY ALL"
 CODED = """
-SELECT query, document, factor, impressions, clicks
+SELECT query, document, factor, sum(impressions) AS impressions, sum(clicks) AS clicks
 FROM cells JOIN factors ON {same}
 WHERE impressions > 0
+GROUP BY query, document, factor
 """
 TOTALS = """
 SELECT factor, sum(impressions)::DOUBLE AS shown, sum(clicks)::DOUBLE AS clicked,
@@ -65,8 +66,8 @@ def read_pairs(
             `fit_conditional` does not.
 
     Raises:
-        InputError: the file cannot be read, a column is missing, a value is empty, or a row has
-            more clicks than impressions.
+        InputError: the file cannot be read, a column is missing, a value is empty or infinite, or
+            a row has more clicks than impressions.
 
     Example:
         >>> cells = pd.DataFrame({
@@ -90,7 +91,7 @@ def read_pairs(
             ("TABLE", "levels", FACTORS.format(bias=named)),
             ("TABLE", "factors", f"SELECT *, row_number() OVER (ORDER BY {named}) - 1 AS factor "
              "FROM levels"),
-            ("VIEW", "coded", CODED.format(same=same)),
+            ("TABLE", "coded", CODED.format(same=same)),
             ("TABLE", "pairs", PAIRS),
             ("TABLE", "kept", KEPT.format(kept="clicks > 0" if clicked else "true")),
         ):  # fmt: skip
@@ -127,15 +128,16 @@ def _check(connection, keys, path) -> None:
         if name not in known:
             raise InputError("no such column", field=name, path=path, expected=nearest(name, known))
     empty = ", ".join(f"count_if({quoted(name)} IS NULL)" for name in keys)
-    bad = "count_if(NOT coalesce(clicks BETWEEN 0 AND impressions, false))"
-    *missing, wrong = connection.execute(f"SELECT {empty}, {bad} FROM cells").fetchone()
+    # NaN is above all numbers to DuckDB.
+    within = "clicks BETWEEN 0 AND impressions AND isfinite(impressions::DOUBLE)"
+    bad = f"NOT coalesce({within}, false)"
+    *missing, wrong = connection.execute(f"SELECT {empty}, count_if({bad}) FROM cells").fetchone()
     for name, number in zip(keys, missing, strict=True):
         if number:
             raise InputError(f"{number:,} rows are empty", field=name, path=path)
     if wrong:
         row = connection.execute(
-            "SELECT clicks, impressions FROM cells "
-            "WHERE NOT coalesce(clicks BETWEEN 0 AND impressions, false) LIMIT 1"
+            f"SELECT clicks, impressions FROM cells WHERE {bad} LIMIT 1"
         ).fetchone()
         raise InputError(
             f"{row[0]} of {row[1]} impressions, the first of {wrong:,} such rows",

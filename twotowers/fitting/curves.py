@@ -15,6 +15,10 @@ scores are too small. Bias-reduced linearisation (Bell and McCaffrey 2002) multi
 (I - L_g Q)^-1/2, and the jackknife by (I - L_g Q)^-1, where L_g is the query's share of L. Degrees
 of freedom of Student's t are the effective number of queries, (sum of v_g)^2 / sum of v_g^2, where
 v_g is the variance that query g contributes to the log-ratio by the information.
+
+A direction that one query alone tells is one that it fits exactly: its score is 0 there, and says
+nothing of the error. Such a direction has its variance by the information, and ratios that rest on
+it are doubtful.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ NORMAL_FROM = 1e6
 """Degrees of freedom from which Student's t is the normal law."""
 ENOUGH_SWAPS, ENOUGH_QUERIES = 20.0, 4.0
 """Below these an interval is given with a reason to doubt it."""
+ALONE = "doubtful: one query alone links it to the reference, so part of its error is by clicks"
 
 
 @dataclass(frozen=True)
@@ -109,18 +114,13 @@ def inverse_root(laplacian: np.ndarray) -> np.ndarray:
     return vector[:, kept] / np.sqrt(value[kept])
 
 
-def sandwich(
-    blocks: Blocks, scores: csr_array, root: np.ndarray, correction: str, *, bread: np.ndarray
-) -> np.ndarray:
-    """[K, K] covariance of the log-examinations, clustered: see `influences`."""
-    found = influences(blocks, scores, root, correction, bread=bread)
-    return found.T @ found
-
-
 def influences(
     blocks: Blocks, scores: csr_array, root: np.ndarray, correction: str, *, bread: np.ndarray
-) -> np.ndarray:
-    """[clusters, K] what each cluster moves the log-examinations by.
+) -> tuple[np.ndarray, np.ndarray]:
+    """[clusters, K] what each cluster moves the log-examinations by; and [J, K] steps, by the
+    information, in the directions that a cluster alone tells, in which its own step is 0.
+
+    The covariance is the sum of the squares of both.
 
     Args:
         blocks: the information by cluster.
@@ -134,17 +134,16 @@ def influences(
     clusters = len(adjusted)
     if correction == "CR1":
         adjusted *= np.sqrt(clusters / max(clusters - 1, 1))
-    elif correction in ("CR2", "CR3"):
-        power = {"CR2": -0.5, "CR3": -1.0}[correction]
-        high = np.flatnonzero(blocks.spread(root).sum(1) > LEVERAGE)  # by trace(L_g Q)
-        value, vector = np.linalg.eigh(blocks.shares(high, root))
-        # What a query alone tells it fits exactly, so its score is 0 in that direction.
-        left = 1 - value
-        factor = np.where(left > 1e-6, np.maximum(left, 1e-6) ** power, 0)
-        turned = np.einsum("gij,gi->gj", vector, adjusted[high])
-        adjusted[high] = np.einsum("gij,gj->gi", vector, factor * turned)
+    high = np.flatnonzero(blocks.spread(root).sum(1) > LEVERAGE)  # by trace(L_g Q)
+    value, vector = np.linalg.eigh(blocks.shares(high, root))
+    left = 1 - value
+    alone = left <= 1e-6
+    power = {"CR2": -0.5, "CR3": -1.0}.get(correction, 0.0)
+    factor = np.where(alone, 0, np.maximum(left, 1e-6) ** power)
+    turned = np.einsum("gij,gi->gj", vector, adjusted[high])
+    adjusted[high] = np.einsum("gij,gj->gi", vector, factor * turned)
     outer = bread @ (bread.T @ np.linalg.pinv(root).T)
-    return adjusted @ outer.T
+    return adjusted @ outer.T, vector.swapaxes(1, 2)[alone] @ outer.T
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,14 @@ import numpy as np
 
 from twotowers.errors import InputError, check_choice
 from twotowers.fitting.conditional import APART, NEVER, UNCLICKED
-from twotowers.fitting.curves import Curve, as_curve, contrasts, effective_clusters
+from twotowers.fitting.curves import ALONE, LEVERAGE, Curve, as_curve, contrasts, effective_clusters
 from twotowers.fitting.pair_counts import PairCounts, components
 
 ITERATIONS = 200
 CERTAIN = 1 - 1e-9
 """Of a click: the likelihood has no curvature at 1, where every impression was clicked."""
+STILL = 1e-6
+"""Of its standard deviation: a query that moves a ratio by less moves it by rounding alone."""
 MOST_FACTORS = 200
 """The slopes of each estimate by all c_kl are in memory."""
 ENTRIES = 4_000_000
@@ -70,45 +72,57 @@ def harvest(
             f"{counts.factors:,} bias factors", field="factor", expected=f"at most {MOST_FACTORS}"
         )
     shape = len(counts.cluster), counts.factors
-    rate, seen = np.zeros(shape), np.zeros(shape)
+    rate, seen, noise = np.zeros((3, *shape))
     rate[counts.pair, counts.factor] = counts.clicks / counts.impressions
+    noise[counts.pair, counts.factor] = counts.clicks / counts.impressions**2
     seen[counts.pair, counts.factor] = 1
     several = seen.sum(1) > 1
-    rate, seen, cluster = rate[several], seen[several], counts.cluster[several]
+    rate, noise, seen = rate[several], noise[several], seen[several]
+    cluster = counts.cluster[several]
     own = 1 - np.eye(counts.factors)
     clicks, pairs = (rate.T @ seen) * own, (seen.T @ seen) * own
     if estimator == "naive":
         estimate, covariance, queries = _naive(counts, reference)
+        resistance, alone = np.diag(covariance), np.zeros(counts.factors)
     else:
         settings = {"collision": collision} if estimator == "all_pairs" else {}
         estimate, of_clicks, of_pairs = ESTIMATORS[estimator](clicks, pairs, reference, **settings)
-        # What each pair adds to each logarithm, and so each query.
-        by_query = np.zeros((int(cluster.max(initial=-1)) + 1, counts.factors))
+        # What each pair adds to each logarithm, and to its variance; and so each query.
+        steps, spread = np.zeros((2, int(cluster.max(initial=-1)) + 1, counts.factors))
         step = max(ENTRIES // counts.factors**2, 1)
         for start in range(0, len(rate), step):
             part = slice(start, start + step)
-            slopes = np.tensordot(rate[part], of_clicks, (1, 1))
-            slopes += np.tensordot(seen[part], of_pairs, (1, 1))
-            np.add.at(by_query, cluster[part], np.einsum("djl,dl->dj", slopes, seen[part]))
-        covariance = by_query.T @ by_query
-        queries = effective_clusters(by_query)
+            slopes = np.tensordot(seen[part], of_clicks, (1, 2))
+            moved = np.einsum("djk,dk->dj", slopes, rate[part])
+            slopes **= 2
+            np.add.at(spread, cluster[part], np.einsum("djk,dk->dj", slopes, noise[part]))
+            slopes = np.tensordot(seen[part], of_pairs, (1, 1))
+            moved += np.einsum("djl,dl->dj", slopes, seen[part])
+            np.add.at(steps, cluster[part], moved)
+        still = np.abs(steps) <= STILL * np.sqrt(spread)
+        steps[still] = 0
+        resistance, alone = spread.sum(0), (spread * still).sum(0)
+        covariance = steps.T @ steps + np.diag(alone)
+        queries = effective_clusters(steps)
     reason = np.full(counts.factors, "", object)
     reason[~np.isfinite(estimate)] = UNCLICKED
     if estimator != "naive":
         reason[counts.component != counts.component[reference]] = APART
     reason[counts.shown == 0] = NEVER
     reason[reference] = ""
-    return as_curve(
+    curve = as_curve(
         counts.names,
         estimate,
         covariance,
         information=clicks,
-        resistance=np.diag(covariance),
+        resistance=resistance,
         queries=queries,
         reason=reason,
         reference=reference,
         level=level,
     )
+    curve.reason[(alone > LEVERAGE * resistance) & (curve.reason == "")] = ALONE
+    return curve
 
 
 def _naive(counts: PairCounts, reference: int):

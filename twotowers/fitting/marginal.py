@@ -24,10 +24,13 @@ attraction does not depend on where it was shown. If relevance follows rank, the
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import csr_array, hstack
 from scipy.special import digamma, gammaln, polygamma
 
+from twotowers.errors import InputError
 from twotowers.fitting.conditional import APART, NEVER, UNCLICKED
 from twotowers.fitting.curves import Curve, as_curve, contrasts, effective_clusters
 from twotowers.fitting.pair_counts import PairCounts
@@ -37,6 +40,8 @@ BOUND = 15.0
 LONGEST = 2.0
 """Step of a logarithm."""
 ITERATIONS = 200
+NEAR = 1e-3
+"""The most of likelihood that may be left to gain: a small part of an error."""
 
 
 def fit_marginal(counts: PairCounts, *, reference: int = 0, level: float = 0.95) -> Curve:
@@ -46,6 +51,9 @@ def fit_marginal(counts: PairCounts, *, reference: int = 0, level: float = 0.95)
         counts: impressions and clicks by pair and bias factor; `every` pair of the log tells.
         reference: number of the factor that has examination 1.
         level: of the intervals.
+
+    Raises:
+        InputError: no optimum was found.
     """
     factors = counts.factors
     clicks = np.bincount(counts.factor, counts.clicks, factors)
@@ -60,7 +68,9 @@ def fit_marginal(counts: PairCounts, *, reference: int = 0, level: float = 0.95)
     resistance, queries = np.full((2, factors), np.inf)
     if told[reference]:
         free = np.flatnonzero(told & (np.arange(factors) != reference))
-        problem = _Marginal(counts, free)
+        # In a unit of impressions with a click each, b is near s, and logarithms near 0.
+        unit = counts.impressions.sum() / clicks.sum()
+        problem = _Marginal(replace(counts, impressions=counts.impressions / unit), free)
         found, inverse = problem.solve()
         steps = problem.by_query(found) @ inverse
         groups = len(steps)
@@ -144,26 +154,34 @@ class _Marginal:
 
     def solve(self) -> tuple[np.ndarray, np.ndarray]:
         """The maximum by Newton's method, and the inverse of the information there."""
-        shown, clicks = self.counts.impressions.sum(), self.clicks.sum()
-        at = np.append(
-            np.zeros(len(self.free) + 1), np.log((shown + 1) / (clicks + 0.5))
-        )  # shape 1
+        at = np.zeros(len(self.free) + 2)  # shape and rate 1
         value = self.likelihood(at)
         for _ in range(ITERATIONS):
             curvature, direction = np.linalg.eigh(self.information(at))
             # Where the likelihood is not concave, the step goes uphill, too.
             curvature = np.maximum(np.abs(curvature), 1e-9 * np.abs(curvature).max())
             score = np.asarray(self.scores(at).sum(0))
+            # At the bound no score counts that leads beyond it.
+            score[(np.abs(at) >= BOUND) & (score * at > 0)] = 0
             step = direction @ (direction.T @ score / curvature)
-            step *= min(1, LONGEST / np.abs(step).max())
+            left = score @ step  # Newton's decrement: twice what is left to gain.
+            step *= min(1, LONGEST / max(np.abs(step).max(), 1e-300))
             for halving in range(30):
                 moved = np.clip(at + step / 2**halving, -BOUND, BOUND)
                 reached = self.likelihood(moved)
-                if reached >= value:
+                if reached > value:
                     break
+            else:
+                break
             gained, at, value = reached - value, moved, reached
             if gained < 1e-9:
                 break
+        if left > NEAR + 1e-12 * abs(value):
+            raise InputError(
+                "Newton's method found no optimum",
+                field="clicks",
+                expected="an attraction with a gamma law",
+            )
         return at, np.linalg.pinv(self.information(at), rcond=1e-12, hermitian=True)
 
     def by_query(self, parameters) -> np.ndarray:
