@@ -1,6 +1,6 @@
 """The face for authors of methods: rankings, simulated clicks, two towers; as papers have them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +17,7 @@ from twotowers.methods.task import Fitted, Task, cells
 from twotowers.models.chances import log_sigmoid
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel, odds_of
+from twotowers.results.metrics import ndcg
 from twotowers.towers.lane import Lane
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import Tower, number, value_of
@@ -54,6 +55,21 @@ def test_a_fit_of_python_is_that_of_a_paper(clicks, fitted):
     assert fitted.evaluate(clicks.rankings.test).equals(fitted.evaluate())
     ndcg = fitted.evaluate().query("seed == 2")["ndcg@10"]
     np.testing.assert_allclose(ndcg, results.query("metric == 'ndcg@10'")["value"], rtol=1e-6)
+
+
+def test_a_tower_that_scores_all_documents_alike_ranks_no_better_than_chance(fitted, clicks):
+    def scored(value):
+        found = Fitted(scores=lambda inputs: np.full(inputs.shape[:2], value))
+        return replace(fitted, fitted=[[found, found]] * 2)
+
+    alike, labels, where = scored(0.0), fitted.test.relevance, fitted.test.where
+    found = alike.evaluate()
+    assert found.equals(alike.evaluate()) and found.equals(alike.evaluate(clicks.rankings.test))
+    rng = np.random.default_rng(0)
+    chance = [ndcg(rng.random(where.shape), labels, where=where).mean() for _ in range(500)]
+    assert found["ndcg@10"].between(min(chance), max(chance)).all()
+    with pytest.raises(tt.InputError, match="strength 0.*, seed 1 has scores that are not finite"):
+        scored(np.nan).evaluate()
 
 
 def test_lanes_and_seeds_are_columns(fitted, clicks):
