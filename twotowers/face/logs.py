@@ -102,6 +102,10 @@ class ClickLog:
         lists = {name: each for name, each in (("bias", wanted), ("columns", columns)) if each}
         return {"format": self.layout.format, **settings, **lists}
 
+    def check_out(self, out: str | Path, *endings: str) -> None:
+        """Raise InputError if a file cannot be written there, or would replace one of the log's."""
+        check_out(self.source, out, *endings)
+
     def check_whole(self) -> None:
         """Raise InputError for a part of a log."""
         if self.rows is not None:
@@ -217,7 +221,7 @@ class ClickLog:
         """
         self.check_whole()
         if out is not None:
-            check_out(self.source, out, ".parquet")
+            self.check_out(out, ".parquet")
             return to_cells(self.source, out, memory=memory, **self.reading(bias))
         return native(self.cells(bias, memory=memory), self.kind)
 

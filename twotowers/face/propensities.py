@@ -13,7 +13,7 @@ import pandas as pd
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.face.defaults import BIAS, STRAY, SURE
 from twotowers.face.frames import PANDAS, Native, both_ends, native
-from twotowers.face.logs import Folder, as_log, no_clicks
+from twotowers.face.logs import ClickLog, Folder, as_log, no_clicks
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.counted_pairs import read_pairs
@@ -74,7 +74,7 @@ class Propensities:
         estimator: by which they were made.
         bias: the columns that name a bias factor.
         counts: what the log tells.
-        kind: the library of the frames that answers come in.
+        log: the log, which `write` does not replace.
         seen: what the reader counted, such as clicks that it left out.
     """
 
@@ -82,7 +82,7 @@ class Propensities:
     estimator: str
     bias: tuple[str, ...]
     counts: PairCounts
-    kind: str = PANDAS
+    log: ClickLog | None = None
     seen: Mapping[str, int] = field(default_factory=dict)
 
     def frame(self) -> Native:
@@ -95,6 +95,11 @@ class Propensities:
             number of queries), and reason (why there is no estimate, or why to doubt it).
         """
         return native(self.curve.frame(), self.kind)
+
+    @property
+    def kind(self) -> str:
+        """The library of the frames that answers come in."""
+        return self.log.kind if self.log else PANDAS
 
     @cached_property
     def strength(self) -> Strength:
@@ -233,9 +238,11 @@ class Propensities:
         """Write `frame` as csv or parquet, by the ending.
 
         Raises:
-            InputError: another ending.
+            InputError: another ending, there is no such folder, or the file is the log itself.
         """
         check_ending(path, *ENDINGS)
+        if self.log is not None:
+            self.log.check_out(path)
         table = self.curve.frame()
         with atomic(path) as temporary:
             if Path(path).suffix == ".csv":
@@ -352,7 +359,7 @@ def propensities(
         raise no_clicks(log)
     reference = reference_of(counts)
     curve = ESTIMATORS[estimator](counts, reference=reference, level=level)
-    return Propensities(curve, estimator, tuple(bias), counts, log.kind, seen_in(cells))
+    return Propensities(curve, estimator, tuple(bias), counts, log, seen_in(cells))
 
 
 def reference_of(counts: PairCounts) -> int:
