@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from flax import nnx
 from scipy.special import logit
@@ -88,6 +89,24 @@ def test_the_same_seed_gives_the_same_clicks(clicks):
     for name, path in clicks.files.items():
         with open(path, "rb") as ours, open(again.files[name], "rb") as theirs:
             assert ours.read() == theirs.read(), name
+
+
+@pytest.mark.parametrize(
+    ("ranker", "training"),
+    [
+        ("linear", None),
+        ("deep", {"learning_rate": 0.01, "epochs": 2}),
+        ("linear", {"steps": None, "epochs": 2}),
+        ("lambdamart", {"trees": 5}),
+        ("svm", None),
+    ],
+)
+def test_each_ranker_ranks_documents_of_high_labels_first(ranker, training):
+    policy = tt.policy(ranker, **({} if training is None else {"training": training}))
+    rankings = tt.stand_in("mslr30k", queries=60, top=8)
+    clicks = tt.simulate(rankings, policy=policy, sessions=100)
+    ranked = pd.read_parquet(clicks.files["policy"])
+    assert ranked.query("split == 'train'")[["relevance", "score"]].corr().iloc[0, 1] > 0.1
 
 
 # What callers define themselves: classes and functions in the place of names.
@@ -241,6 +260,11 @@ def test_a_wrong_argument_is_named(clicks, change, told):
     ("change", "told"),
     [
         ({"policy": tt.policy(strengt=1)}, "policy.strengt: unknown setting"),
+        ({"policy": "exprt"}, "policy.ranker: .*'svm'; did you mean 'expert'"),
+        ({"policy": ["expert", "linear"]}, "policy: .* was given"),
+        ({"policy": tt.policy(training={"cost": 1})}, "policy.training: .*'expert' sorts by rel"),
+        ({"policy": tt.policy("svm", training={"xx": 1})}, "policy.training.xx: unknown setting"),
+        ({"policy": tt.policy("deep", training=3)}, "policy.training: 3 is not allowed"),
         ({"user": "positional"}, "user: 'positional' is unknown"),
         ({"positions": 3}, "positions: 3 is out of range"),
         ({"sessions": {"train": 5}}, "sessions: 'validation' is missing"),

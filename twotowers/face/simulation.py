@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from twotowers import SPLITS
-from twotowers.errors import check_range
-from twotowers.experiment.fields import read
+from twotowers.errors import InputError, check_range
+from twotowers.experiment.fields import Settled, read
 from twotowers.experiment.simulated import SimulatedLog
+from twotowers.experiment.training import SVM, LambdaMART, TowerRanker
 from twotowers.face.fitting import Trained
 from twotowers.face.logs import Folder
 from twotowers.face.rankings import RankingSet
@@ -20,6 +21,17 @@ from twotowers.models.protocol import ClickModel
 
 HELD_OUT = 0.5
 """Sessions of validation and of test, as a share of those to train on."""
+TOWER = {
+    "learning_rate": 0.003, "batch": 64, "steps": 32, "epochs": 40, "patience": 2,
+    "min_delta": 5e-4,
+}  # fmt: skip
+RANKERS: Mapping[str, tuple[type[Settled], Mapping[str, Any]]] = {
+    "linear": (TowerRanker, TOWER),
+    "deep": (TowerRanker, TOWER),
+    "lambdamart": (LambdaMART, {"queries": 20}),
+    "svm": (SVM, {"share": 0.1, "cost": 200.0}),
+}
+"""Rankers that are trained on labels: the class of their settings, and these unless told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +72,8 @@ def policy(ranker: str = "expert", **options: Any) -> dict[str, Any]:
             on the labels.
         options: `strength` (-1 to 1; 1 unless told), `mixing_weight`, `temperature` (the share of
             sessions that are shuffled; 0 unless told), `ties`, `noise`: see docs/settings.md,
-            Policy. A list is lanes. `training` trains a ranker.
+            Policy. A list is lanes. `training` says how a ranker is trained, as far as it differs
+            from `RANKERS`: settings of TowerRanker, LambdaMART or SVM (docs/settings.md).
 
     Example:
         >>> policy(strength=[0, 1], temperature=0.5)
@@ -104,6 +117,10 @@ def simulate(
         >>> simulate(stand_in(queries=30), sessions=2_000)
         <2,000 sessions of additive users on stand-in for mslr30k>
     """
+    if not isinstance(policy, str | Mapping):
+        raise InputError(
+            f"{policy!r} was given", field="policy", expected="a name, or `policy(...)`"
+        )
     ranked: dict[str, Any] = {"ranker": policy} if isinstance(policy, str) else dict(policy)
     training = ranked.pop("training", None)
     if not isinstance(sessions, Mapping):
@@ -117,7 +134,8 @@ def simulate(
         "user": user, "sessions": dict(sessions), "record": record, "positions": positions,
         **({} if queries is None else {"queries": queries}),
     }  # fmt: skip
-    log = read(SimulatedLog, given)
+    log = read(SimulatedLog, given, context={"rankers": RANKERS})
+    settings = _ranker_settings(log.policy.ranker, training)
     clicks = SimulatedClicks(log, rankings, seed, Folder())
     for split, lists in rankings.splits.items():
         write_rankings(lists, Path(clicks.files[split]))
@@ -126,8 +144,23 @@ def simulate(
         rankings.splits,
         relevance=relevance,
         ranker=log.policy.ranker,
-        settings=training,
+        settings=settings,
         seed=seed,
     )
     log.simulate(clicks.files, clicks.files["clicks"], seed=seed)
     return clicks
+
+
+def _ranker_settings(ranker: str, training: Any) -> dict[str, Any] | None:
+    """How a ranker is trained, as a paper has it."""
+    if ranker not in RANKERS:
+        if training is not None:
+            raise InputError(
+                f"{training!r} was given",
+                field="policy.training",
+                expected=f"none: {ranker!r} sorts by relevance, without training",
+            )
+        return None
+    kind, usual = RANKERS[ranker]
+    given = {**usual, **training} if isinstance(training, Mapping) else training or usual
+    return read(dict[str, kind], {"policy.training": given})["policy.training"].plain()
