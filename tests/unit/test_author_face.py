@@ -65,11 +65,12 @@ def test_a_tower_that_scores_all_documents_alike_ranks_no_better_than_chance(fit
 
     alike, labels, where = scored(0.0), fitted.test.relevance, fitted.test.where
     found = alike.evaluate()
-    assert found.equals(alike.evaluate()) and found.equals(alike.evaluate(clicks.rankings.test))
+    assert found.equals(alike.evaluate())
+    assert found.equals(alike.evaluate(clicks.rankings.test))
     rng = np.random.default_rng(0)
     chance = [ndcg(rng.random(where.shape), labels, where=where).mean() for _ in range(500)]
     assert found["ndcg@10"].between(min(chance), max(chance)).all()
-    with pytest.raises(tt.InputError, match="strength 0.*, seed 1 has scores that are not finite"):
+    with pytest.raises(tt.InputError, match=r"strength 0.*, seed 1 has scores that are not finite"):
         scored(np.nan).evaluate()
 
 
@@ -77,6 +78,45 @@ def test_lanes_and_seeds_are_columns(fitted, clicks):
     found = fitted.evaluate(clicks.rankings.test)
     assert found[["strength", "seed"]].to_numpy().tolist() == [[0, 1], [1, 1], [0, 2], [1, 2]]
     assert fitted.examination().groupby(["strength", "seed"]).size().eq(25).all()
+
+
+def test_scores_rank_as_they_are_evaluated(fitted, clicks):
+    lists = clicks.rankings.test
+    found = fitted.scores(lists).query("strength == 1 and seed == 2")
+    assert found["document"].tolist() == lists.document.tolist()
+    scores, labels, where = lists.padded(found["score"].to_numpy(), lists.label)
+    ours = fitted.evaluate(lists).query("strength == 1 and seed == 2")["ndcg@10"].item()
+    assert ndcg(scores, labels, where=where).mean() == pytest.approx(ours)
+
+
+@pytest.mark.parametrize("record", ["cells", "sessions"])
+def test_clicks_are_logs_of_a_split_and_lane(record):
+    rankings, lanes = tt.stand_in("mslr30k", queries=30, top=6), {"eta": [0, 1]}
+    user = {"kind": "position_based", **lanes}
+    given = {"policy": tt.policy(temperature=1), "user": user, "record": record}
+    simulated = tt.simulate(rankings, sessions={"train": [900, 20_000], "validation": 9, "test": 7},
+                            **given)  # fmt: skip
+    with pytest.raises(tt.InputError, match=r"lanes: there are 2 lanes of eta .*0.*1"):
+        simulated.log(sessions=900)
+    with pytest.raises(tt.InputError, match="eta: 3 is none of the lanes"):
+        simulated.log(sessions=900, eta=3)
+    for asked in (tt.read_log, tt.propensities, lambda log: tt.compare(log, ["pbm", "dctr"])):
+        with pytest.raises(tt.InputError, match=r"expected a log: `clicks\.log\(\)`"):
+            asked(simulated)
+    with pytest.raises(tt.InputError, match=r"expected a `TwoTower`, or `clicks\.log\(\)`"):
+        tt.fit(simulated, "pbm")
+    few, many, steep, tested = (
+        simulated.log(*split, sessions=sessions, eta=eta)
+        for split, sessions, eta in (
+            ([], 900, 0), ([], 20_000, 0), ([], 20_000, 1), (["test"], 900, 0),
+        )
+    )  # fmt: skip
+    del simulated
+    shown = [log.count().query("position == 1")["impressions"].sum() for log in (few, many, tested)]
+    assert shown == [900, 20_000, 7]
+    assert tt.propensities(many).frame()["estimate"][5] == pytest.approx(1, abs=0.2)
+    assert tt.propensities(steep).frame()["estimate"][5] == pytest.approx(1 / 6, abs=0.1)
+    assert tt.fit(many, "pbm").examination()["estimate"].iloc[5] > 0.7
 
 
 def test_the_same_seed_gives_the_same_clicks(clicks):

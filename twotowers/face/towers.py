@@ -12,7 +12,7 @@ import pandas as pd
 
 from twotowers.errors import InputError, check_range
 from twotowers.experiment.fields import read
-from twotowers.face.fitting import Trained
+from twotowers.face.logs import Trained
 from twotowers.models.protocol import ClickModel
 from twotowers.randomness import stream
 
@@ -189,6 +189,36 @@ class TowerFit:
             rows.append({**columns, **means})
         return pd.DataFrame(rows)
 
+    def scores(self, lists: Rankings) -> pd.DataFrame:
+        """The score of each document by each lane and seed; higher ranks first.
+
+        Scores of a lane and seed are compared with each other only: they have a scale of their own.
+
+        Args:
+            lists: such as `rankings.test`.
+
+        Returns:
+            the lane columns, seed, and query, document (in the order of `lists`) and score.
+
+        Raises:
+            InputError: see `evaluate`.
+        """
+        inputs, where = self._read(lists)
+        return pd.concat(
+            [
+                pd.DataFrame(
+                    {
+                        **columns,
+                        "query": lists.query,
+                        "document": lists.document,
+                        "score": scores[where],
+                    }
+                )
+                for columns, scores in self._scored(inputs, where)
+            ],
+            ignore_index=True,
+        )
+
     def _read(self, lists: Rankings) -> tuple[np.ndarray, np.ndarray]:
         """What the towers read of each list's documents, and where there are any."""
         from twotowers.experiment.log import tower_inputs
@@ -267,7 +297,7 @@ def fit_towers(
         raise InputError(
             f"{error.name} is not installed", field="model", expected="pip install two-towers[jax]"
         ) from error
-    given = {"name": "fit", "log": clicks.log, "model": model.settled(), "method": method}
+    given = {"name": "fit", "log": clicks.settings, "model": model.settled(), "method": method}
     setting = read(Setting, given | {"training": {**TRAINING, **(training or {})}})
     lanes: list[dict[str, Any]] = []
     fitted: list[list[Fitted]] = []
