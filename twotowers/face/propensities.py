@@ -76,6 +76,7 @@ class Propensities:
         counts: what the log tells.
         log: the log, which `write` does not replace.
         seen: what the reader counted, such as clicks that it left out.
+        level: of the intervals.
     """
 
     curve: Curve
@@ -84,15 +85,16 @@ class Propensities:
     counts: PairCounts
     log: ClickLog | None = None
     seen: Mapping[str, int] = field(default_factory=dict)
+    level: float = 0.95
 
     def frame(self) -> Native:
         """A row per bias factor.
 
         Returns:
             a frame: the bias columns; estimate (the ratio to the reference; of `odds` a ratio of
-            odds), error (standard error of its logarithm), low and high (95 %), swaps (the
-            effective number of clicks on swapped documents behind it), queries (the effective
-            number of queries), and reason (why there is no estimate, or why to doubt it).
+            odds), error (standard error of its logarithm), low and high (the interval of `level`),
+            swaps (the effective number of clicks on swapped documents behind it), queries (the
+            effective number of queries), and reason (why there is no estimate, or why to doubt it).
         """
         return native(self.curve.frame(), self.kind)
 
@@ -154,7 +156,7 @@ class Propensities:
         if (times := multiple(counts, (self.counts.clicks > 0).sum())) > 1:
             yield (
                 f"every count of this log is a multiple of {times}: was each row written {times} "
-                "times? Then swaps and tests count each click {times} times"
+                f"times? Then swaps and tests count each click {times} times"
             )
         if self.slope is not None and self.slope.p < SURE:
             yield (
@@ -264,7 +266,7 @@ class Propensities:
         )
         labels = [", ".join(map(str, row)) for row in names.itertuples(index=False)]
         head, width = ", ".join(self.bias), max(len(", ".join(self.bias)), *map(len, labels))
-        yield f"{head:<{width}}  examination  interval of 95 %"
+        yield f"{head:<{width}}  examination  interval of {100 * self.level:.3g} %"
         top = np.nanmax(np.append(curve.estimate, 1.0))
         for k, label in enumerate(labels):
             if not np.isfinite(curve.estimate[k]):
@@ -359,7 +361,7 @@ def propensities(
         raise no_clicks(log)
     reference = reference_of(counts)
     curve = ESTIMATORS[estimator](counts, reference=reference, level=level)
-    return Propensities(curve, estimator, tuple(bias), counts, log, seen_in(cells))
+    return Propensities(curve, estimator, tuple(bias), counts, log, seen_in(cells), level)
 
 
 def reference_of(counts: PairCounts) -> int:
