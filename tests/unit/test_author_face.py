@@ -1,9 +1,10 @@
 """The face for authors of methods: rankings, simulated clicks, two towers; as papers have them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from flax import nnx
 from scipy.special import logit
@@ -17,6 +18,7 @@ from twotowers.methods.task import Fitted, Task, cells
 from twotowers.models.chances import log_sigmoid
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel, odds_of
+from twotowers.results.metrics import ndcg
 from twotowers.towers.lane import Lane
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import Tower, number, value_of
@@ -56,10 +58,65 @@ def test_a_fit_of_python_is_that_of_a_paper(clicks, fitted):
     np.testing.assert_allclose(ndcg, results.query("metric == 'ndcg@10'")["value"], rtol=1e-6)
 
 
+def test_a_tower_that_scores_all_documents_alike_ranks_no_better_than_chance(fitted, clicks):
+    def scored(value):
+        found = Fitted(scores=lambda inputs: np.full(inputs.shape[:2], value))
+        return replace(fitted, fitted=[[found, found]] * 2)
+
+    alike, labels, where = scored(0.0), fitted.test.relevance, fitted.test.where
+    found = alike.evaluate()
+    assert found.equals(alike.evaluate())
+    assert found.equals(alike.evaluate(clicks.rankings.test))
+    rng = np.random.default_rng(0)
+    chance = [ndcg(rng.random(where.shape), labels, where=where).mean() for _ in range(500)]
+    assert found["ndcg@10"].between(min(chance), max(chance)).all()
+    with pytest.raises(tt.InputError, match=r"strength 0.*, seed 1 has scores that are not finite"):
+        scored(np.nan).evaluate()
+
+
 def test_lanes_and_seeds_are_columns(fitted, clicks):
     found = fitted.evaluate(clicks.rankings.test)
     assert found[["strength", "seed"]].to_numpy().tolist() == [[0, 1], [1, 1], [0, 2], [1, 2]]
     assert fitted.examination().groupby(["strength", "seed"]).size().eq(25).all()
+
+
+def test_scores_rank_as_they_are_evaluated(fitted, clicks):
+    lists = clicks.rankings.test
+    found = fitted.scores(lists).query("strength == 1 and seed == 2")
+    assert found["document"].tolist() == lists.document.tolist()
+    scores, labels, where = lists.padded(found["score"].to_numpy(), lists.label)
+    ours = fitted.evaluate(lists).query("strength == 1 and seed == 2")["ndcg@10"].item()
+    assert ndcg(scores, labels, where=where).mean() == pytest.approx(ours)
+
+
+@pytest.mark.parametrize("record", ["cells", "sessions"])
+def test_clicks_are_logs_of_a_split_and_lane(record):
+    rankings, lanes = tt.stand_in("mslr30k", queries=30, top=6), {"eta": [0, 1]}
+    user = {"kind": "position_based", **lanes}
+    given = {"policy": tt.policy(temperature=1), "user": user, "record": record}
+    simulated = tt.simulate(rankings, sessions={"train": [900, 20_000], "validation": 9, "test": 7},
+                            **given)  # fmt: skip
+    with pytest.raises(tt.InputError, match=r"lanes: there are 2 lanes of eta .*0.*1"):
+        simulated.log(sessions=900)
+    with pytest.raises(tt.InputError, match="eta: 3 is none of the lanes"):
+        simulated.log(sessions=900, eta=3)
+    for asked in (tt.read_log, tt.propensities, lambda log: tt.compare(log, ["pbm", "dctr"])):
+        with pytest.raises(tt.InputError, match=r"expected a log: `clicks\.log\(\)`"):
+            asked(simulated)
+    with pytest.raises(tt.InputError, match=r"expected a `TwoTower`, or `clicks\.log\(\)`"):
+        tt.fit(simulated, "pbm")
+    few, many, steep, tested = (
+        simulated.log(*split, sessions=sessions, eta=eta)
+        for split, sessions, eta in (
+            ([], 900, 0), ([], 20_000, 0), ([], 20_000, 1), (["test"], 900, 0),
+        )
+    )  # fmt: skip
+    del simulated
+    shown = [log.count().query("position == 1")["impressions"].sum() for log in (few, many, tested)]
+    assert shown == [900, 20_000, 7]
+    assert tt.propensities(many).frame()["estimate"][5] == pytest.approx(1, abs=0.2)
+    assert tt.propensities(steep).frame()["estimate"][5] == pytest.approx(1 / 6, abs=0.1)
+    assert tt.fit(many, "pbm").examination()["estimate"].iloc[5] > 0.7
 
 
 def test_the_same_seed_gives_the_same_clicks(clicks):
@@ -72,6 +129,24 @@ def test_the_same_seed_gives_the_same_clicks(clicks):
     for name, path in clicks.files.items():
         with open(path, "rb") as ours, open(again.files[name], "rb") as theirs:
             assert ours.read() == theirs.read(), name
+
+
+@pytest.mark.parametrize(
+    ("ranker", "training"),
+    [
+        ("linear", None),
+        ("deep", {"learning_rate": 0.01, "epochs": 2}),
+        ("linear", {"steps": None, "epochs": 2}),
+        ("lambdamart", {"trees": 5}),
+        ("svm", None),
+    ],
+)
+def test_each_ranker_ranks_documents_of_high_labels_first(ranker, training):
+    policy = tt.policy(ranker, **({} if training is None else {"training": training}))
+    rankings = tt.stand_in("mslr30k", queries=60, top=8)
+    clicks = tt.simulate(rankings, policy=policy, sessions=100)
+    ranked = pd.read_parquet(clicks.files["policy"])
+    assert ranked.query("split == 'train'")[["relevance", "score"]].corr().iloc[0, 1] > 0.1
 
 
 # What callers define themselves: classes and functions in the place of names.
@@ -225,6 +300,11 @@ def test_a_wrong_argument_is_named(clicks, change, told):
     ("change", "told"),
     [
         ({"policy": tt.policy(strengt=1)}, "policy.strengt: unknown setting"),
+        ({"policy": "exprt"}, "policy.ranker: .*'svm'; did you mean 'expert'"),
+        ({"policy": ["expert", "linear"]}, "policy: .* was given"),
+        ({"policy": tt.policy(training={"cost": 1})}, "policy.training: .*'expert' sorts by rel"),
+        ({"policy": tt.policy("svm", training={"xx": 1})}, "policy.training.xx: unknown setting"),
+        ({"policy": tt.policy("deep", training=3)}, "policy.training: 3 is not allowed"),
         ({"user": "positional"}, "user: 'positional' is unknown"),
         ({"positions": 3}, "positions: 3 is out of range"),
         ({"sessions": {"train": 5}}, "sessions: 'validation' is missing"),

@@ -213,6 +213,19 @@ def test_logs_of_text_and_of_pages(tmp_path):
         tt.read_log(tmp_path / "cut.gz").count()
 
 
+@pytest.mark.parametrize("one_list", [False, True])
+def test_rows_and_pages_as_json_are_refused_by_their_keys(rows, tmp_path, one_list):
+    path = tmp_path / "log.jsonl"
+    rows.to_json(path, orient="records", lines=not one_list)
+    with pytest.raises(InputError, match=r"has the keys sid, q, .*as csv or parquet"):
+        tt.read_log(path)
+    for documents in ("documents", "doc_ids"):
+        page = pd.DataFrame({"query_id": [1], documents: [["a", "b"]], "clicks": [[1, 0]]})
+        page.to_json(path, orient="records", lines=not one_list)
+        with pytest.raises(InputError, match=f"has the keys query_id, {documents}, clicks"):
+            tt.read_log(path)
+
+
 def test_a_folder_of_several_kinds(tmp_path):
     (tmp_path / "a.csv").touch()
     (tmp_path / "b.parquet").touch()
@@ -357,6 +370,27 @@ def test_relevance_with_satisfaction_is_the_product(rows):
     np.testing.assert_allclose(found["error"] / found["estimate"], sum(relative))
     assert (found["low"] < found["estimate"]).all()
     assert (found["high"] <= 1).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_no_writer_replaces_the_log_itself(rows, tmp_path, ending):
+    path = tmp_path / f"log.{ending}"
+    rows.to_csv(path, index=False) if ending == "csv" else rows.to_parquet(path)
+    before, log = path.read_bytes(), tt.read_log(path)
+    fitted = tt.fit(log, "pbm")
+    writers = [
+        tt.propensities(log).write,
+        tt.diagnose(log).propensities.write,
+        tt.weights(log).write,
+        lambda path: tt.weights(log).write(path, per="position"),
+        lambda path: fitted.judgments().write(path, "csv"),
+        *([fitted.save] if ending == "parquet" else []),
+    ]
+    for write in writers:
+        with pytest.raises(tt.InputError, match="is the log itself"):
+            write(path)
+        assert path.read_bytes() == before
+        write(tmp_path / f"other.{ending}")
 
 
 def test_a_part_of_a_log(rows):

@@ -39,6 +39,11 @@ def test_the_curve_is_found_whatever_the_estimator(estimator):
     assert found.loc[0, ["estimate", "low", "high", "error"]].tolist() == [1, 1, 1, 0]
 
 
+@pytest.mark.parametrize(("level", "said"), [(0.5, "50 %"), (0.95, "95 %"), (0.999, "99.9 %")])
+def test_the_level_of_intervals_is_told(level, said):
+    assert f"interval of {said}\n" in str(tt.propensities(cells(60), level=level))
+
+
 def test_the_reference_is_the_most_shown_factor_of_the_first_position():
     log = pd.concat([cells(60).assign(device=name) for name in ("phone", "web")])
     log.loc[log["device"] == "web", "impressions"] *= 2
@@ -212,7 +217,8 @@ def test_clicks_that_were_left_out_are_told():
 def test_counts_that_are_there_twice_are_noticed():
     log = cells(60)
     twice = pd.concat([log, log]).sort_values(["query", "document"])
-    said = "every count of this log is a multiple of 2: was each row written 2 times?"
+    said = "every count of this log is a multiple of 2: was each row written 2 times? "
+    said += "Then swaps and tests count each click 2 times"
     for found, copied in ((log, False), (twice, True)):
         assert (said in str(tt.propensities(found))) == copied
         assert (said in "".join(tt.weights(found).lines())) == copied

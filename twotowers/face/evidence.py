@@ -272,7 +272,7 @@ def gather(
     reference = reference_of(counts)
     named = tuple(bias)
     product, odds = (
-        Propensities(ESTIMATORS[name](counts, reference=reference), name, named, counts, log.kind)
+        Propensities(ESTIMATORS[name](counts, reference=reference), name, named, counts, log)
         for name in ("conditional", "odds")
     )
     table, compared = _compared(log, models)

@@ -317,9 +317,11 @@ class Fit:
         `load` reads it.
 
         Raises:
-            InputError: another ending.
+            InputError: another ending, there is no such folder, or the file is the log itself.
         """
         check_ending(path, ".parquet")
+        if self.log is not None:
+            self.log.check_out(path)
         with atomic(path) as temporary:
             pq.write_table(self.table, temporary)
 

@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 from twotowers.errors import InputError
 from twotowers.face.fits import Fit, fit_click_model
+from twotowers.face.logs import OF_CLICKS, Trained
 from twotowers.models.protocol import ClickModel
 
 if TYPE_CHECKING:
     from twotowers.face.simulation import SimulatedClicks
     from twotowers.face.towers import TowerFit, TwoTower
-
-
-class Trained:
-    """Base of the clicks of `simulate`, and of the towers that are fitted to them by training.
-
-    Their modules import JAX, and are not imported for anything else.
-    """
 
 
 @overload
@@ -63,7 +57,9 @@ def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | TowerFit:
         raise InputError(
             f"{model!r} was given for {log!r}" if simulated else f"{model!r} needs features",
             field="model",
-            expected="a `TwoTower`" if simulated else "clicks of `simulate`, or a click model",
+            expected=f"a `TwoTower`, or {OF_CLICKS} for a click model"
+            if simulated
+            else "clicks of `simulate`, or a click model",
         )
     if not simulated:
         return fit_click_model(log, model, **options)

@@ -40,12 +40,14 @@ class Judgments:
         left_out: number of shown pairs without a judgment, of which too little is known.
         thresholds: relevance from which on the grades 1, 2, ... are given.
         kind: the library of the frame.
+        log: the log behind them, which `write` does not replace; None of a fit that was loaded.
     """
 
     table: pa.Table
     left_out: int
     thresholds: tuple[float, ...]
     kind: str = PANDAS
+    log: ClickLog | None = None
 
     def frame(self) -> Native:
         """A row per judged pair, the best of a query first.
@@ -71,9 +73,12 @@ class Judgments:
                 into the Search Relevance Workbench).
 
         Raises:
-            InputError: the format is unknown, or an id has white space where the format has none.
+            InputError: the format is unknown, an id has white space where the format has none,
+                there is no such folder, or the file is the log itself.
         """
         check_choice(format, FORMATS, field="format")
+        if self.log is not None:
+            self.log.check_out(path)
         with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
             columns = (self.table[name].to_pylist() for name in ("query", "document", "grade"))
             for text in FORMATS[format](zip(*columns, strict=True)):
@@ -135,7 +140,7 @@ def judgments_of(
             "doubt": _doubts(fit, found),
         }
     )
-    return Judgments(table, left_out, tuple(thresholds), fit.kind)
+    return Judgments(table, left_out, tuple(thresholds), fit.kind, fit.log)
 
 
 APART = "shown only where the log does not tell examination"

@@ -30,6 +30,16 @@ MOST_POSITIONS = 1000
 """Memory of a fit grows with the square of the positions."""
 
 
+OF_CLICKS = "`clicks.log()`, the log of simulated clicks,"
+
+
+class Trained:
+    """Base of the clicks of `simulate`, and of the towers that are fitted to them by training.
+
+    Their modules import JAX, and are not imported for anything else. None of them is a log.
+    """
+
+
 class Folder:
     """A folder for temporary files, which is removed with the last log that uses it."""
 
@@ -101,6 +111,10 @@ class ClickLog:
         settings = {name: each for name, each in self.settings.items() if name != "bias"}
         lists = {name: each for name, each in (("bias", wanted), ("columns", columns)) if each}
         return {"format": self.layout.format, **settings, **lists}
+
+    def check_out(self, out: str | Path, *endings: str) -> None:
+        """Raise InputError if a file cannot be written there, or would replace one of the log's."""
+        check_out(self.source, out, *endings)
 
     def check_whole(self) -> None:
         """Raise InputError for a part of a log."""
@@ -217,7 +231,7 @@ class ClickLog:
         """
         self.check_whole()
         if out is not None:
-            check_out(self.source, out, ".parquet")
+            self.check_out(out, ".parquet")
             return to_cells(self.source, out, memory=memory, **self.reading(bias))
         return native(self.cells(bias, memory=memory), self.kind)
 
@@ -286,6 +300,9 @@ def read_log(
     named = {**(columns or {}), **{ours: name for ours, name in told.items() if name is not None}}
     if "listed" in settings:
         settings["clicks"] = settings.pop("listed")
+    if isinstance(source, Trained):
+        expected = f"a log: {OF_CLICKS} or a file or a frame"
+        raise InputError(f"{source!r} was given", field="log", expected=expected)
     path, kind = source_of(source)
     path = parts_of(path)
     layout = recognised(path, format=format, columns=named)

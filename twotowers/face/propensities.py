@@ -13,7 +13,7 @@ import pandas as pd
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.face.defaults import BIAS, STRAY, SURE
 from twotowers.face.frames import PANDAS, Native, both_ends, native
-from twotowers.face.logs import Folder, as_log, no_clicks
+from twotowers.face.logs import ClickLog, Folder, as_log, no_clicks
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.counted_pairs import read_pairs
@@ -74,27 +74,34 @@ class Propensities:
         estimator: by which they were made.
         bias: the columns that name a bias factor.
         counts: what the log tells.
-        kind: the library of the frames that answers come in.
+        log: the log, which `write` does not replace.
         seen: what the reader counted, such as clicks that it left out.
+        level: of the intervals.
     """
 
     curve: Curve
     estimator: str
     bias: tuple[str, ...]
     counts: PairCounts
-    kind: str = PANDAS
+    log: ClickLog | None = None
     seen: Mapping[str, int] = field(default_factory=dict)
+    level: float = 0.95
 
     def frame(self) -> Native:
         """A row per bias factor.
 
         Returns:
             a frame: the bias columns; estimate (the ratio to the reference; of `odds` a ratio of
-            odds), error (standard error of its logarithm), low and high (95 %), swaps (the
-            effective number of clicks on swapped documents behind it), queries (the effective
-            number of queries), and reason (why there is no estimate, or why to doubt it).
+            odds), error (standard error of its logarithm), low and high (the interval of `level`),
+            swaps (the effective number of clicks on swapped documents behind it), queries (the
+            effective number of queries), and reason (why there is no estimate, or why to doubt it).
         """
         return native(self.curve.frame(), self.kind)
+
+    @property
+    def kind(self) -> str:
+        """The library of the frames that answers come in."""
+        return self.log.kind if self.log else PANDAS
 
     @cached_property
     def strength(self) -> Strength:
@@ -149,7 +156,7 @@ class Propensities:
         if (times := multiple(counts, (self.counts.clicks > 0).sum())) > 1:
             yield (
                 f"every count of this log is a multiple of {times}: was each row written {times} "
-                "times? Then swaps and tests count each click {times} times"
+                f"times? Then swaps and tests count each click {times} times"
             )
         if self.slope is not None and self.slope.p < SURE:
             yield (
@@ -233,9 +240,11 @@ class Propensities:
         """Write `frame` as csv or parquet, by the ending.
 
         Raises:
-            InputError: another ending.
+            InputError: another ending, there is no such folder, or the file is the log itself.
         """
         check_ending(path, *ENDINGS)
+        if self.log is not None:
+            self.log.check_out(path)
         table = self.curve.frame()
         with atomic(path) as temporary:
             if Path(path).suffix == ".csv":
@@ -257,7 +266,7 @@ class Propensities:
         )
         labels = [", ".join(map(str, row)) for row in names.itertuples(index=False)]
         head, width = ", ".join(self.bias), max(len(", ".join(self.bias)), *map(len, labels))
-        yield f"{head:<{width}}  examination  interval of 95 %"
+        yield f"{head:<{width}}  examination  interval of {100 * self.level:.3g} %"
         top = np.nanmax(np.append(curve.estimate, 1.0))
         for k, label in enumerate(labels):
             if not np.isfinite(curve.estimate[k]):
@@ -352,7 +361,7 @@ def propensities(
         raise no_clicks(log)
     reference = reference_of(counts)
     curve = ESTIMATORS[estimator](counts, reference=reference, level=level)
-    return Propensities(curve, estimator, tuple(bias), counts, log.kind, seen_in(cells))
+    return Propensities(curve, estimator, tuple(bias), counts, log, seen_in(cells), level)
 
 
 def reference_of(counts: PairCounts) -> int:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from twotowers import SPLITS
-from twotowers.errors import check_range
-from twotowers.experiment.fields import read
+from twotowers.errors import InputError, check_choice, check_range
+from twotowers.experiment.fields import Settled, read
 from twotowers.experiment.simulated import SimulatedLog
-from twotowers.face.fitting import Trained
-from twotowers.face.logs import Folder
+from twotowers.experiment.training import SVM, LambdaMART, TowerRanker
+from twotowers.face.frames import PANDAS
+from twotowers.face.logs import ClickLog, Folder, Trained, read_log
 from twotowers.face.rankings import RankingSet
 from twotowers.files.rankings import write_rankings
 from twotowers.jobs.policies import write_policy
@@ -20,6 +23,17 @@ from twotowers.models.protocol import ClickModel
 
 HELD_OUT = 0.5
 """Sessions of validation and of test, as a share of those to train on."""
+TOWER = {
+    "learning_rate": 0.003, "batch": 64, "steps": 32, "epochs": 40, "patience": 2,
+    "min_delta": 5e-4,
+}  # fmt: skip
+RANKERS: Mapping[str, tuple[type[Settled], Mapping[str, Any]]] = {
+    "linear": (TowerRanker, TOWER),
+    "deep": (TowerRanker, TOWER),
+    "lambdamart": (LambdaMART, {"queries": 20}),
+    "svm": (SVM, {"share": 0.1, "cost": 200.0}),
+}
+"""Rankers that are trained on labels: the class of their settings, and these unless told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,29 +41,66 @@ class SimulatedClicks(Trained):
     """Clicks of simulated users, in files that are removed with it. `simulate` makes one.
 
     Attributes:
-        log: how they came about.
+        settings: how they came about.
         rankings: the documents.
         seed: of the ranker, of what users see, and of their clicks.
         folder: where the files are.
     """
 
-    log: SimulatedLog
+    settings: SimulatedLog
     rankings: RankingSet
     seed: int
     folder: Folder
 
     def __repr__(self) -> str:
-        sessions = self.log.sessions.of("train")[-1]
-        user = ", ".join(kind.name for kind in self.log.user.kinds)
+        sessions = self.settings.sessions.of("train")[-1]
+        user = ", ".join(kind.name for kind in self.settings.user.kinds)
         return f"<{sessions:,} sessions of {user} users on {self.rankings.name}>"
 
     @property
     def files(self) -> dict[str, str]:
-        """What a fit reads."""
+        """What a fit of towers reads. They are gone with these clicks; `log` outlives them."""
         return {
             name: str(self.folder.path / f"{name}.parquet")
             for name in (*SPLITS, "policy", "clicks")
         }
+
+    def log(self, split: str = "train", **lanes: Any) -> ClickLog:
+        """The clicks of one split and lane as a log, for all that logs are asked.
+
+        It is of pages if `simulate` has recorded "sessions", else it is counted.
+
+        Args:
+            split: "train", "validation" or "test".
+            lanes: the value of each column that has several, such as `strength=1`.
+
+        Raises:
+            InputError: the split, a column or a value is unknown, or several lanes are left.
+
+        Example:
+            >>> from twotowers.face.rankings import stand_in
+            >>> clicks = simulate(stand_in(queries=30), policy=policy(strength=[0, 1]), sessions=9)
+            >>> clicks.log(strength=1)
+            <click log of the frame: format 'cells'>
+        """
+        check_choice(split, SPLITS, field="split")
+        known = self.settings.lanes
+        for name, value in lanes.items():
+            check_choice(name, known, field="lanes")
+            if value not in known[name]:
+                expected = f"one of {', '.join(map(repr, known[name]))}"
+                raise InputError(f"{value!r} is none of the lanes", field=name, expected=expected)
+        for name, values in known.items():
+            if len(values) > 1 and name not in lanes:
+                expected = f"`log({name}=...)`, one of {', '.join(map(repr, values))}"
+                raise InputError(
+                    f"there are {len(values)} lanes of {name}", field="lanes", expected=expected
+                )
+        wanted = [("split", "==", split), *((name, "==", value) for name, value in lanes.items())]
+        table = pq.read_table(self.files["clicks"], filters=wanted)
+        # In memory, since the files are removed with these clicks.
+        found = read_log(table.drop_columns(["split", *known]).replace_schema_metadata())
+        return replace(found, kind=PANDAS)
 
 
 def policy(ranker: str = "expert", **options: Any) -> dict[str, Any]:
@@ -60,7 +111,8 @@ def policy(ranker: str = "expert", **options: Any) -> dict[str, Any]:
             on the labels.
         options: `strength` (-1 to 1; 1 unless told), `mixing_weight`, `temperature` (the share of
             sessions that are shuffled; 0 unless told), `ties`, `noise`: see docs/settings.md,
-            Policy. A list is lanes. `training` trains a ranker.
+            Policy. A list is lanes. `training` says how a ranker is trained, as far as it differs
+            from `RANKERS`: settings of TowerRanker, LambdaMART or SVM (docs/settings.md).
 
     Example:
         >>> policy(strength=[0, 1], temperature=0.5)
@@ -104,6 +156,10 @@ def simulate(
         >>> simulate(stand_in(queries=30), sessions=2_000)
         <2,000 sessions of additive users on stand-in for mslr30k>
     """
+    if not isinstance(policy, str | Mapping):
+        raise InputError(
+            f"{policy!r} was given", field="policy", expected="a name, or `policy(...)`"
+        )
     ranked: dict[str, Any] = {"ranker": policy} if isinstance(policy, str) else dict(policy)
     training = ranked.pop("training", None)
     if not isinstance(sessions, Mapping):
@@ -117,7 +173,8 @@ def simulate(
         "user": user, "sessions": dict(sessions), "record": record, "positions": positions,
         **({} if queries is None else {"queries": queries}),
     }  # fmt: skip
-    log = read(SimulatedLog, given)
+    log = read(SimulatedLog, given, context={"rankers": RANKERS})
+    settings = _ranker_settings(log.policy.ranker, training)
     clicks = SimulatedClicks(log, rankings, seed, Folder())
     for split, lists in rankings.splits.items():
         write_rankings(lists, Path(clicks.files[split]))
@@ -126,8 +183,23 @@ def simulate(
         rankings.splits,
         relevance=relevance,
         ranker=log.policy.ranker,
-        settings=training,
+        settings=settings,
         seed=seed,
     )
     log.simulate(clicks.files, clicks.files["clicks"], seed=seed)
     return clicks
+
+
+def _ranker_settings(ranker: str, training: Any) -> dict[str, Any] | None:
+    """How a ranker is trained, as a paper has it."""
+    if ranker not in RANKERS:
+        if training is not None:
+            raise InputError(
+                f"{training!r} was given",
+                field="policy.training",
+                expected=f"none: {ranker!r} sorts by relevance, without training",
+            )
+        return None
+    kind, usual = RANKERS[ranker]
+    given = {**usual, **training} if isinstance(training, Mapping) else training or usual
+    return read(dict[str, kind], {"policy.training": given})["policy.training"].plain()

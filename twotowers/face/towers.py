@@ -12,8 +12,9 @@ import pandas as pd
 
 from twotowers.errors import InputError, check_range
 from twotowers.experiment.fields import read
-from twotowers.face.fitting import Trained
+from twotowers.face.logs import Trained
 from twotowers.models.protocol import ClickModel
+from twotowers.randomness import stream
 
 if TYPE_CHECKING:
     from twotowers.experiment.settings import Setting
@@ -149,6 +150,9 @@ class TowerFit:
     def evaluate(self, lists: Rankings | None = None) -> pd.DataFrame:
         """How well each lane and seed ranks documents by their labels.
 
+        Documents of equal scores are ranked in a random order, which is always the same. So a tower
+        that scores all alike ranks as chance does, however the lists are sorted.
+
         Args:
             lists: such as `rankings.validation`; the log's test queries if None.
 
@@ -157,48 +161,112 @@ class TowerFit:
             average relevant position; lower is better).
 
         Raises:
-            InputError: the towers read numbers of pairs, so they know no other documents.
+            InputError: the towers read numbers of pairs, so they know no other documents; or a
+                score is not finite.
         """
-        from twotowers.experiment.log import tower_inputs
-        from twotowers.files.rankings import Rankings
         from twotowers.results.metrics import arp, mrr, ndcg
 
-        model = self.setting.model
-        if not isinstance(lists, Rankings | None):
-            expected = "ranked lists, such as `rankings.validation`, or None"
-            raise InputError(f"{lists!r:.60} was given", field="lists", expected=expected)
         if lists is None:
             inputs, where, labels = self.test.inputs, self.test.where, self.test.relevance
-        elif model.by_pair:
-            raise InputError(
-                f"a tower {model.tower.name!r} knows the pairs of its log only",
-                field="tower",
-                expected="a tower of features, or no lists: those of the log",
-            )
         else:
-            labels, where = lists.padded(lists.label)
-            inputs = tower_inputs(lists, where, model.features)
+            inputs, where = self._read(lists)
+            labels, _ = lists.padded(lists.label)
         metrics: dict[str, Callable[..., np.ndarray]] = {
             "ndcg@5": partial(ndcg, topn=5),
             "ndcg@10": ndcg,
             "mrr@10": mrr,
             "arp": arp,
         }
+        order = _any_order(where)
+        labels, shown = (np.take_along_axis(each, order, axis=-1) for each in (labels, where))
         rows: list[dict[str, Any]] = []
-        for seed, lane, found in self._each():
-            assert found.scores is not None  # Towers score any document.
-            scores = found.scores(inputs)
+        for columns, scores in self._scored(inputs, where):
+            scores = np.take_along_axis(scores, order, axis=-1)
             means = {
-                name: float(metric(scores, labels, where=where).mean())
+                name: float(metric(scores, labels, where=shown).mean())
                 for name, metric in metrics.items()
             }
-            rows.append({**lane, "seed": seed, **means})
+            rows.append({**columns, **means})
         return pd.DataFrame(rows)
+
+    def scores(self, lists: Rankings) -> pd.DataFrame:
+        """The score of each document by each lane and seed; higher ranks first.
+
+        Scores of a lane and seed are compared with each other only: they have a scale of their own.
+
+        Args:
+            lists: such as `rankings.test`.
+
+        Returns:
+            the lane columns, seed, and query, document (in the order of `lists`) and score.
+
+        Raises:
+            InputError: see `evaluate`.
+        """
+        inputs, where = self._read(lists)
+        return pd.concat(
+            [
+                pd.DataFrame(
+                    {
+                        **columns,
+                        "query": lists.query,
+                        "document": lists.document,
+                        "score": scores[where],
+                    }
+                )
+                for columns, scores in self._scored(inputs, where)
+            ],
+            ignore_index=True,
+        )
+
+    def _read(self, lists: Rankings) -> tuple[np.ndarray, np.ndarray]:
+        """What the towers read of each list's documents, and where there are any."""
+        from twotowers.experiment.log import tower_inputs
+        from twotowers.files.rankings import Rankings
+
+        model = self.setting.model
+        if not isinstance(lists, Rankings):
+            expected = "ranked lists, such as `rankings.validation`, or None"
+            raise InputError(f"{lists!r:.60} was given", field="lists", expected=expected)
+        if model.by_pair:
+            raise InputError(
+                f"a tower {model.tower.name!r} knows the pairs of its log only",
+                field="tower",
+                expected="a tower of features, or no lists: those of the log",
+            )
+        (where,) = lists.padded()
+        return tower_inputs(lists, where, model.features), where
+
+    def _scored(
+        self, inputs: np.ndarray, where: np.ndarray
+    ) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+        """The columns of each lane and seed, and its scores of documents; they are finite."""
+        for seed, lane, found in self._each():
+            assert found.scores is not None  # Towers score any document.
+            scores, columns = np.asarray(found.scores(inputs)), {**lane, "seed": seed}
+            if not np.isfinite(scores[where]).all():
+                of = ", ".join(f"{name} {value}" for name, value in columns.items())
+                raise InputError(
+                    f"the tower of {of} has scores that are not finite",
+                    field="training",
+                    expected="a fit that succeeded: perhaps with a lower learning_rate",
+                )
+            yield columns, scores
 
     def _each(self) -> Iterator[tuple[int, dict[str, Any], Fitted]]:
         for seed, of_lanes in zip(self.seeds, self.fitted, strict=True):
             for lane, found in zip(self.lanes, of_lanes, strict=True):
                 yield seed, lane, found
+
+
+def _any_order(where: np.ndarray) -> np.ndarray:
+    """[queries, documents] a random order of each list's documents, and padding behind them.
+
+    It does not depend on the width of padding.
+    """
+    places = np.full(where.shape, np.inf)
+    places[where] = stream("ties of an evaluation").random(int(where.sum()))
+    return np.argsort(places, axis=-1)
 
 
 def fit_towers(
@@ -229,7 +297,7 @@ def fit_towers(
         raise InputError(
             f"{error.name} is not installed", field="model", expected="pip install two-towers[jax]"
         ) from error
-    given = {"name": "fit", "log": clicks.log, "model": model.settled(), "method": method}
+    given = {"name": "fit", "log": clicks.settings, "model": model.settled(), "method": method}
     setting = read(Setting, given | {"training": {**TRAINING, **(training or {})}})
     lanes: list[dict[str, Any]] = []
     fitted: list[list[Fitted]] = []

@@ -18,7 +18,7 @@ from twotowers.face.fits import Fit, fit_click_model
 from twotowers.face.frames import Native, native
 from twotowers.face.logs import ClickLog, Folder, as_log
 from twotowers.face.propensities import ENDINGS, propensities
-from twotowers.files.artefacts import atomic, check_ending
+from twotowers.files.artefacts import atomic
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.warehouse import MEMORY, database, quoted
 from twotowers.models.position_based import PositionBased
@@ -112,9 +112,10 @@ class Weights:
             memory: memory limit of writing rows. What exceeds it goes to disk.
 
         Raises:
-            InputError: another ending, or another word for `per`.
+            InputError: another ending or another word for `per`, there is no such folder, or the
+                file is the log itself.
         """
-        check_ending(path, *ENDINGS)
+        self.log.check_out(path, *ENDINGS)
         if per not in ("row", "position"):
             raise InputError(f"{per!r}", field="per", expected="'row' or 'position'")
         with atomic(path) as temporary:

@@ -6,6 +6,7 @@ what it took the log for, so that a user can contradict it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,11 @@ OPTIONAL = {
 """Columns that are read if they are there."""
 UBI = ({"query_id", "action_name"}, {"query_id", "query_response_hit_ids"})
 """The columns of UBI's events and of its queries."""
+UBI_KEYS = {
+    "action_name", "user_query", "query_response_hit_ids", "query_response_objects_ids", "doc_ids",
+    "hits", "response", "_source", "index", "create",
+}  # fmt: skip
+"""Of JSON in UBI, the first object has one of these: a record, what wraps it, or a bulk request."""
 JSON = (".ndjson", ".jsonl", ".json")
 """Endings of files of JSON. `.gz` may follow."""
 SESSIONS = {"split", "query", "documents", "clicks"}
@@ -185,7 +191,9 @@ def _of_text(path: Path) -> str:
     """The format of a text file, by its first line."""
     with opened_text(path, encoding="utf-8") as file:
         line = file.readline(10_000)
-    if line.lstrip()[:1] in ("{", "["):
+        more = file.read(100_000) if line.lstrip()[:1] in ("{", "[") else None
+    if more is not None:
+        _check_ubi(line + more, path)
         return "ubi"
     columns = line.split("\t")
     if len(columns) > 3 and columns[2] in ("Q", "C"):
@@ -197,3 +205,20 @@ def _of_text(path: Path) -> str:
         path=path,
         expected="a table (.csv, .tsv, .parquet, .feather), or a log in format wscd, yandex or ubi",
     )
+
+
+def _check_ubi(text: str, path: Path) -> None:
+    """Raise InputError if the first object of JSON is no record of UBI, as far as it is told."""
+    try:
+        keys, _ = json.JSONDecoder().raw_decode(text.lstrip("[ \t\r\n\ufeff"))
+    except ValueError:
+        return  # Its reader says what is wrong, or reads an object that is longer.
+    known = usual(keys) if isinstance(keys, dict) else {}
+    a_table = any(set(wanted) <= set(known) for each in TABLES.values() for wanted in each)
+    if not isinstance(keys, dict) or not UBI_KEYS & set(keys) or (a_table and "doc_ids" in keys):
+        found = f"has the keys {', '.join(keys)}" if isinstance(keys, dict) else f"is {keys!r:.60}"
+        raise InputError(
+            f"JSON is read in format ubi only; the first object {found}",
+            path=path,
+            expected="records of UBI; or the log as csv or parquet",
+        )

@@ -28,6 +28,10 @@ class LabelLoss:
     def units(self) -> int:
         return self.features.shape[0]
 
+    def has(self, lane: jax.Array) -> jax.Array:
+        """[units] bool: all True, because every query has labels."""
+        return jnp.ones(self.units, bool)
+
     def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
         """[units] losses of the queries with the given indices."""
         where = self.where[index]
