@@ -57,6 +57,20 @@ class PairCounts:
         """[pairs] the first row of each pair."""
         return np.flatnonzero(np.diff(self.pair, prepend=-1))
 
+    def whole(self) -> tuple[np.ndarray, np.ndarray]:
+        """[rows] impressions and clicks as integers.
+
+        Raises:
+            InputError: a count is a fraction.
+        """
+        for field in ("impressions", "clicks"):
+            values = getattr(self, field)
+            bad = np.flatnonzero(values != np.floor(values))
+            if bad.size:
+                expected = "whole numbers: single impressions and their clicks"
+                raise InputError(f"{values[bad[0]]:g}", field=field, expected=expected)
+        return self.impressions.astype(np.int64), self.clicks.astype(np.int64)
+
     @classmethod
     def of_arrays(
         cls,
