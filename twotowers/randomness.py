@@ -6,6 +6,9 @@ import hashlib
 
 import numpy as np
 
+MANY = 10**9
+"""Impressions of a cell from which numpy has no hypergeometric law."""
+
 
 def stream(purpose: str, *key: object) -> np.random.Generator:
     """The generator of a purpose and a key. Generators of different keys are independent.
@@ -33,3 +36,26 @@ def some(sizes: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
     if not chosen.any():
         chosen[order[:1]] = True
     return chosen
+
+
+def draw_clicks(
+    rng: np.random.Generator, clicked: np.ndarray, shown: np.ndarray, size: np.ndarray
+) -> np.ndarray:
+    """[cells] clicks on `size` of the impressions of each cell, drawn without replacement.
+
+    Args:
+        clicked, shown, size: [cells] integers, clicked <= shown and size <= shown.
+
+    From `MANY` impressions the hypergeometric law is a binomial if it has few clicks or draws, else
+    a normal law, rounded.
+    """
+    many = shown >= MANY
+    found = rng.hypergeometric(*(np.where(many, 0, n) for n in (clicked, shown - clicked, size)))
+    if many.any():
+        shown, clicked, size = shown[many], clicked[many], size[many]
+        few, share = np.minimum(clicked, size), np.maximum(clicked, size) / shown
+        spread = np.sqrt(few * share * (1 - share) * (1 - few / shown))
+        normal = np.rint(few * share + spread * rng.standard_normal(len(few)))
+        normal = np.clip(normal, np.maximum(clicked + size - shown, 0), few)
+        found[many] = np.where(few < 1e-3 * shown, rng.binomial(few, share), normal)
+    return found

@@ -207,6 +207,20 @@ def test_a_log_without_clicks_has_no_curve():
     assert curve.reason[1] == conditional.UNCLICKED
 
 
+@pytest.mark.parametrize(
+    ("pair", "factor", "message"),
+    [
+        ([0, 0, 1, 1], [0, 2, 0, 1], r"factor: numbers from 0 to 2 \(expected in \[0, 2\)\)"),
+        ([0, 0, 1, 1], [0, -1, 0, 1], "factor: numbers from -1 to 1"),
+        ([0.2, 0.7, 1, 1], [0, 1, 0, 1], r"pair: 0\.2 \(expected whole numbers\)"),
+        ([0, 0, 1, 1], [0, 0.5, 0, 1], r"factor: 0\.5"),
+    ],
+)
+def test_numbers_of_pairs_and_factors_are_checked(pair, factor, message):
+    with pytest.raises(InputError, match=message):
+        PairCounts.of_arrays(pair, factor, [10] * 4, [1] * 4, factors=2)
+
+
 def test_bad_input():
     with pytest.raises(InputError, match="5 of 3 impressions in row 1"):
         PairCounts.of_arrays([0, 0], [0, 1], [3, 3], [1, 5])

@@ -113,3 +113,11 @@ def test_an_empty_log(tmp_path):
 def test_shares_that_do_not_add_up_to_1_or_are_0(shares):
     with pytest.raises(InputError, match="add up to 1"):
         divided(np.array([1]), np.array([1]), shares, rng=np.random.default_rng(0))
+
+
+def test_cells_with_billions_of_impressions_are_divided():
+    shown, clicked = np.array([5 * 10**9, 9]), np.array([10**9, 4])
+    parts = divided(shown, clicked, SHARES, rng=np.random.default_rng(0))
+    for split, share in SHARES.items():
+        assert parts[split][1][0] == pytest.approx(1e9 * share, rel=1e-3)
+    assert sum(clicks for _, clicks in parts.values()).tolist() == clicked.tolist()

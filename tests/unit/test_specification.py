@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+from twotowers.errors import InputError
 from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.forms import compare_forms
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.specification import fit_slope
+from twotowers.identifiability.strength import growth_of
+from twotowers.randomness import draw_clicks
 
 
 def drawn(seed, form, *, pairs=1_000, shown=6):
@@ -46,3 +50,46 @@ def test_a_log_that_tells_nothing_has_none():
     counts = PairCounts.of_arrays([0, 0], [0, 1], [5, 5], [0, 0])
     slope = fit_slope(counts, fit_conditional(counts), rng=np.random.default_rng(0))
     assert (slope.p, np.isnan(slope.value)) == (1.0, True)
+
+
+@pytest.mark.parametrize("shown", [10**6, 3 * 10**9, 10**15])
+@pytest.mark.parametrize(("clicks", "drawn"), [(0.4, 0.5), (0.4, 5), (3, 0.5), (0.002, 5)])
+def test_clicks_of_some_impressions_have_the_hypergeometric_law(shown, clicks, drawn):
+    clicked, size = (int(each * shown) if each < 1 else each for each in (clicks, drawn))
+    draws = np.full(20_000, 1)
+    found = draw_clicks(np.random.default_rng(0), clicked * draws, shown * draws, size * draws)
+    assert found.min() >= 0
+    assert found.max() <= min(clicked, size)
+    mean = size * (clicked / shown)
+    variance = mean * (1 - clicked / shown) * (shown - size) / (shown - 1)
+    assert abs(found.mean() - mean) < 4 * np.sqrt(variance / len(draws))
+    assert found.var() == pytest.approx(variance, rel=0.2 if mean < 0.1 else 0.05)
+
+
+@pytest.mark.parametrize("form", ["product", "additive"])
+def test_cells_with_billions_of_impressions(form):
+    rng = np.random.default_rng(1)
+    pair, factor = np.repeat(np.arange(60), 2), np.tile([0, 1], 60)
+    chance = rng.uniform(0.1, 0.8, 60)[pair] * np.array([1, 0.5])[factor]
+    shown = np.full(120, 4 * 10**9)
+    counts = PairCounts.of_arrays(pair, factor, shown, rng.binomial(shown, chance))
+    curve = fit_conditional(counts, form=form)
+    slope = fit_slope(counts, curve, form=form, rng=rng)
+    assert (slope.p < 0.001) == (form == "additive")
+    assert growth_of(counts, curve) == pytest.approx([1, 1], abs=0.01)
+    assert compare_forms(counts, curve, curve, rng=rng).clicks > 0
+
+
+def test_single_impressions_are_divided_so_fractions_are_refused():
+    counts, rng = drawn(0, "product", pairs=50)
+    curve = fit_conditional(counts)
+    half = PairCounts.of_arrays(
+        counts.pair, counts.factor, counts.impressions / 2, counts.clicks / 2, factors=3
+    )
+    for ask in (
+        lambda: fit_slope(half, curve, rng=rng),
+        lambda: compare_forms(half, curve, curve, rng=rng),
+        lambda: growth_of(half, curve),
+    ):
+        with pytest.raises(InputError, match=r"impressions: .*whole numbers"):
+            ask()

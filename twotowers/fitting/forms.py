@@ -34,7 +34,7 @@ from scipy.special import expit
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.logs.placement import ratio
-from twotowers.randomness import some
+from twotowers.randomness import draw_clicks, some
 
 GRID = 24
 """Points of the prior."""
@@ -74,6 +74,9 @@ def compare_forms(
         counts: impressions, whole numbers, and clicks of pairs, best also of those without a click.
         product, odds: the curves of both forms.
         rng: divides the impressions, and chooses queries if there are too many.
+
+    Raises:
+        InputError: a count is a fraction.
     """
     known = [np.isfinite(each.estimate) & (each.estimate > 0) for each in (product, odds)]
     rows = (known[0] & known[1])[counts.factor]
@@ -83,9 +86,9 @@ def compare_forms(
     several = np.bincount(counts.pair[rows], minlength=len(counts.cluster)) > 1
     rows &= several[counts.pair]
     pair, factor = np.unique(counts.pair[rows], return_inverse=True)[1], counts.factor[rows]
-    shown, clicked = (each[rows].astype(np.int64) for each in (counts.impressions, counts.clicks))
+    shown, clicked = (each[rows] for each in counts.whole())
     held = np.minimum(shown // 2 + (shown % 2) * rng.integers(2, size=len(shown)), HELD)
-    hits = rng.hypergeometric(clicked, shown - clicked, held)
+    hits = draw_clicks(rng, clicked, shown, held)
     # A pair tells if its held-out clicks might have fallen elsewhere.
     size, number = (np.bincount(pair, each) for each in (held, hits))
     places = np.bincount(pair, held > 0)

@@ -57,6 +57,20 @@ class PairCounts:
         """[pairs] the first row of each pair."""
         return np.flatnonzero(np.diff(self.pair, prepend=-1))
 
+    def whole(self) -> tuple[np.ndarray, np.ndarray]:
+        """[rows] impressions and clicks as integers.
+
+        Raises:
+            InputError: a count is a fraction.
+        """
+        for field in ("impressions", "clicks"):
+            values = getattr(self, field)
+            bad = np.flatnonzero(values != np.floor(values))
+            if bad.size:
+                expected = "whole numbers: single impressions and their clicks"
+                raise InputError(f"{values[bad[0]]:g}", field=field, expected=expected)
+        return self.impressions.astype(np.int64), self.clicks.astype(np.int64)
+
     @classmethod
     def of_arrays(
         cls,
@@ -83,14 +97,15 @@ class PairCounts:
             every: whether to keep pairs that were shown under one factor only.
 
         Raises:
-            InputError: a count is out of range.
+            InputError: a count or a factor is out of range, or a number of a pair or a factor is a
+                fraction.
 
         Example:
             >>> counts = PairCounts.of_arrays([7, 7, 8], [0, 1, 0], [10, 10, 5], [4, 2, 1])
             >>> counts.pair.tolist(), counts.shown.tolist()  # pair 8 was at one position only
             ([0, 0], [15.0, 10.0])
         """
-        pair, factor = (np.asarray(each, np.int64) for each in (pair, factor))
+        pair, factor = _integers(pair, "pair"), _integers(factor, "factor")
         impressions, clicks = (np.asarray(each, float) for each in (impressions, clicks))
         bad = np.flatnonzero(~((clicks >= 0) & (clicks <= impressions) & np.isfinite(impressions)))
         if bad.size:
@@ -108,6 +123,12 @@ class PairCounts:
         pair, factor, impressions, clicks = (
             each[seen] for each in (pair, factor, impressions, clicks)
         )
+        if factor.size and not 0 <= factor.min() <= factor.max() < factors:
+            raise InputError(
+                f"numbers from {factor.min()} to {factor.max()}",
+                field="factor",
+                expected=f"in [0, {factors})",
+            )
         _, pair = np.unique(pair, return_inverse=True)
         key, first, place = np.unique(
             pair * np.int64(factors) + factor, return_index=True, return_inverse=True
@@ -181,6 +202,16 @@ class PairCounts:
             cluster=cluster,
             query=self.query[left],
         )
+
+
+def _integers(values: np.ndarray, field: str) -> np.ndarray:
+    """The values as integers; raise InputError if one is a fraction."""
+    values = np.asarray(values)
+    with np.errstate(invalid="ignore"):
+        found = values.astype(np.int64, copy=False)
+    if values.dtype.kind == "f" and (bad := values[found != values]).size:
+        raise InputError(f"{bad[0]:g}", field=field, expected="whole numbers")
+    return found
 
 
 def components(pair: np.ndarray, factor: np.ndarray, factors: int) -> np.ndarray:

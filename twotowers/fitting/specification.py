@@ -33,6 +33,7 @@ from scipy.special import stdtr, stdtrit
 from twotowers.fitting.conditional import FORMS, by_pair, unsure
 from twotowers.fitting.curves import Blocks, Curve, effective_clusters, inverse_root
 from twotowers.fitting.pair_counts import PairCounts
+from twotowers.randomness import draw_clicks
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,16 @@ def fit_slope(
         curve: of `fit_conditional` on them, by the same form.
         form: 'product' or 'additive'.
         rng: divides the impressions.
+
+    Raises:
+        InputError: a count is a fraction.
     """
     known = np.isfinite(curve.estimate) & (curve.estimate > 0)
     theta = np.log(np.where(known, curve.estimate, 1))
     inside = known[counts.factor]
-    shown, clicked = (each.astype(np.int64) for each in (counts.impressions, counts.clicks))
+    shown, clicked = counts.whole()
     half = shown // 2 + (shown % 2) * rng.integers(2, size=len(shown))
-    hits = rng.hypergeometric(clicked, shown - clicked, half)
+    hits = draw_clicks(rng, clicked, shown, half)
     parts = (half, hits), (shown - half, clicked - hits)
     scores = np.zeros(int(counts.cluster.max(initial=-1)) + 1)
     information = 0.0

@@ -43,6 +43,7 @@ from twotowers.errors import InputError, check_range
 from twotowers.fitting.conditional import maximise, product_moments
 from twotowers.fitting.curves import ENOUGH_SWAPS, Curve, contrasts, number_of
 from twotowers.fitting.pair_counts import PairCounts, strong_components
+from twotowers.randomness import draw_clicks
 
 LEAST = 0.05
 """Of 2 - growth: beyond it, when growth ends is not told."""
@@ -195,6 +196,9 @@ def growth_of(counts: PairCounts, curve: Curve) -> np.ndarray:
     power is log2 of what all tell over the mean of what each half tells, at the curve's estimates.
     The same counts are always divided alike.
 
+    Raises:
+        InputError: a count is a fraction.
+
     Example:
         >>> from twotowers.fitting.conditional import fit_conditional
         >>> pair = np.repeat(np.arange(2000), 2)
@@ -207,9 +211,9 @@ def growth_of(counts: PairCounts, curve: Curve) -> np.ndarray:
     theta = np.log(np.where(known, curve.estimate, 1))
     told = counts.where(known[counts.factor])
     rng = np.random.default_rng(0)
-    shown, clicked = (each.astype(np.int64) for each in (told.impressions, told.clicks))
+    shown, clicked = told.whole()
     half = shown // 2 + (shown % 2) * rng.integers(2, size=len(shown))
-    hits = rng.hypergeometric(clicked, shown - clicked, half)
+    hits = draw_clicks(rng, clicked, shown, half)
     halves = [
         PairCounts.of_arrays(told.pair, told.factor, *part, factors=counts.factors).where()
         for part in ((half, hits), (shown - half, clicked - hits))

@@ -17,7 +17,7 @@ from twotowers.errors import InputError
 from twotowers.files.rankings import mask
 from twotowers.files.tables import read_table
 from twotowers.logs.counts import Counts, lay_out
-from twotowers.randomness import stream
+from twotowers.randomness import draw_clicks, stream
 
 TYPES = {
     "query": None,
@@ -112,7 +112,7 @@ def divided(
     parts = {}
     for number, split in enumerate(shares):
         size = sizes[:, number]
-        drawn = rng.hypergeometric(clicks, others, size)
+        drawn = draw_clicks(rng, clicks, clicks + others, size)
         clicks, others = clicks - drawn, others - (size - drawn)
         if bootstrap:
             rate = np.divide(drawn, size, out=np.zeros(len(size)), where=size > 0)
