@@ -264,6 +264,11 @@ def test_a_tower_and_a_head_of_ones_own_are_given_as_classes(clicks):
     assert pulled.evaluate(clicks.rankings.test)["Towards_weight"].tolist() == [0, 0, 1000, 1000]
 
 
+def test_a_tower_reads_at_least_one_feature(clicks):
+    found = tt.fit(clicks, tt.TwoTower("linear", features=1e-3), training=QUICK)
+    assert found.evaluate(clicks.rankings.test)["ndcg@10"].between(0.3, 1).all()
+
+
 def test_a_method_of_ones_own_is_given_as_a_function():
     log = tt.simulate(tt.stand_in("mslr30k", queries=20), sessions=300, queries="train")
     method = tt.Method(click_rates, smooth=[1, 4], times=3)

@@ -79,7 +79,8 @@ class TwoTower(Trained):
             of positions.
         click_model: how both make a click: "additive", "position_based", ... or a click model or
             its class.
-        features: the share of the features that the relevance tower sees, from the first.
+        features: the share of the features that the relevance tower sees, from the first; at least
+            one.
     """
 
     relevance: str | type | Mapping[str, Any] = "deep"
