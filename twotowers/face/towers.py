@@ -236,7 +236,15 @@ class TowerFit:
                 expected="a tower of features, or no lists: those of the log",
             )
         (where,) = lists.padded()
-        return tower_inputs(lists, where, model.features), where
+        inputs = tower_inputs(lists, where, model.features)
+        if inputs.shape[-1] != (width := self.test.inputs.shape[-1]):
+            raise InputError(
+                f"of their {lists.features.shape[1]} features the tower would read "
+                f"{inputs.shape[-1]}, and was fitted to {width}",
+                field="lists",
+                expected="lists with the features of the simulated clicks",
+            )
+        return inputs, where
 
     def _scored(
         self, inputs: np.ndarray, where: np.ndarray
