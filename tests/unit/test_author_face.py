@@ -264,6 +264,11 @@ def test_a_tower_and_a_head_of_ones_own_are_given_as_classes(clicks):
     assert pulled.evaluate(clicks.rankings.test)["Towards_weight"].tolist() == [0, 0, 1000, 1000]
 
 
+def test_a_tower_reads_at_least_one_feature(clicks):
+    found = tt.fit(clicks, tt.TwoTower("linear", features=1e-3), training=QUICK)
+    assert found.evaluate(clicks.rankings.test)["ndcg@10"].between(0.3, 1).all()
+
+
 def test_a_method_of_ones_own_is_given_as_a_function():
     log = tt.simulate(tt.stand_in("mslr30k", queries=20), sessions=300, queries="train")
     method = tt.Method(click_rates, smooth=[1, 4], times=3)
@@ -275,6 +280,72 @@ def test_a_method_of_ones_own_is_given_as_a_function():
     assert repr(fitted).startswith("<embedding tower, additive, by click_rates: 2 lanes")
     with pytest.raises(tt.InputError, match="'click_rates' has no parameter 'tmies'"):
         tt.fit(log, tt.TwoTower("embedding"), method=tt.Method(click_rates, tmies=3))
+
+
+ALIKE = Fitted(scores=lambda inputs: np.zeros(inputs.shape[:2]))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (None, r"method 'own' has returned a NoneType .*a list of `Fitted`, one for each of 2 lan"),
+        (ALIKE, "has returned a Fitted"),
+        ([ALIKE, 3], "has returned a list of Fitted, int"),
+        ([ALIKE], "has returned 1 `Fitted` .*expected 2, one for each lane"),
+        ([replace(ALIKE, bias=np.zeros(3))] * 2, r"bias of shape \(3,\) .*expected \(25,\)"),
+        ([Fitted(scores=lambda inputs: np.zeros(7))] * 2, r"has scores of shape \(7,\)"),
+    ],
+)
+def test_a_wrong_answer_of_a_method_is_told(clicks, answer, told):
+    def own(task: Task) -> list[Fitted]:
+        return answer
+
+    with pytest.raises(tt.InputError, match=told):
+        tt.fit(clicks, tt.TwoTower(), method=own).evaluate()
+
+
+def test_lists_have_the_features_that_a_tower_was_fitted_to(fitted, clicks):
+    test = clicks.rankings.test
+    with pytest.raises(tt.InputError, match="of their 9 features the tower would read 9, and was"):
+        fitted.evaluate(replace(test, features=test.features[:, :9]))
+
+
+@dataclass(frozen=True)
+class Untold(Product):
+    """A model of clicks, and not of users."""
+
+    def truth(self, relevance, positions):
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Wrong(Product):
+    """A user whose examination is no number, lacks, or makes chances above 1."""
+
+    how: float = 0
+
+    def truth(self, relevance, positions):
+        truth = super().truth(relevance, positions)
+        if self.how == 0:
+            return truth | {"examination": np.full(positions, np.nan)}
+        return {"attraction": truth["attraction"]} if self.how == 1 else truth
+
+    def click_probability(self, **parts):
+        return 3 + 0 * super().click_probability(**parts)
+
+
+@pytest.mark.parametrize(
+    ("user", "told"),
+    [
+        (Untold(), "user: Untold is no user .*a method `truth`"),
+        (Wrong(how=0), "Wrong.truth: examination is not a number somewhere"),
+        (Wrong(how=1), r"Wrong.truth: has \['attraction'\] .*'examination'"),
+        (Wrong(how=2), "user: Wrong: 3.0 is the chance of a click"),
+    ],
+)
+def test_a_wrong_user_is_told(clicks, user, told):
+    with pytest.raises(tt.InputError, match=told):
+        tt.simulate(clicks.rankings, user=user, sessions=100)
 
 
 @pytest.mark.parametrize(

@@ -401,11 +401,32 @@ def test_a_part_of_a_log(rows):
     again = parts["train"].split({"a": 0.5, "b": 0.5})
     assert (again["a"].rows | again["b"].rows).tolist() == parts["train"].rows.tolist()
     assert again["a"].pages == again["b"].pages == 80
-    with pytest.raises(InputError, match="part of another"):
-        parts["train"].count()
     for shares in ({"a": 0.5, "b": 0.4}, {"a": 1.5, "b": -0.5}):
         with pytest.raises(InputError, match="shares"):
             tt.read_log(rows).split(shares)
+
+
+def test_a_part_of_a_log_is_asked_what_a_log_is(rows, tmp_path):
+    path = tmp_path / "rows.csv"
+    rows.assign(device=np.where(rows["sid"] % 2, "phone", "desk")).to_csv(path, index=False)
+    part = tt.read_log(path).split({"train": 0.8, "test": 0.2}, seed=1)["train"]
+    own = pd.read_csv(path)
+    own = own[np.repeat(part.rows, 3)]
+    assert part.seen == {"pages": 160, "clicks": own["click"].sum()}
+    by = ["position", "device"]
+    for of in (["position"], by):
+        found, expected = (tt.propensities(log, bias=of).frame() for log in (part, own))
+        pd.testing.assert_frame_equal(found, expected)
+        assert tt.identify(part, bias=of).identified == tt.identify(own, bias=of).identified
+        tt.weights(part, bias=of).write(tmp_path / "weights.csv")
+        assert len(pd.read_csv(tmp_path / "weights.csv")) == len(own)
+        assert tt.diagnose(part, bias=of).evidence.health.pages == 160
+    pd.testing.assert_frame_equal(
+        part.count(bias=["device"]), tt.read_log(own).count(bias=["device"])
+    )
+    for write in (tt.weights(part).write, tt.diagnose(part).propensities.write):
+        with pytest.raises(InputError, match="is the log itself"):
+            write(path)
 
 
 def test_pages_longer_than_the_fit(rows):

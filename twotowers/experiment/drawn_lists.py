@@ -13,6 +13,7 @@ from twotowers.experiment.fields import Listed, Positive, Seed, Settled, Share, 
 from twotowers.experiment.given import NEAREST, GivenLists, Pair
 from twotowers.experiment.list_files import lane_table
 from twotowers.experiment.log import Files
+from twotowers.experiment.simulated_clicks import truth_of
 from twotowers.fitting.alternating import LeastSquares, alternate
 from twotowers.fitting.click_rates import ClickRates
 from twotowers.identifiability.intervention import (
@@ -91,7 +92,7 @@ class DrawnLists(GivenLists):
     def draw(self, inputs: Mapping[str, str], *, seed: int) -> Iterator[pa.Table]:
         lists, views = self.drawn(seed), self.lanes["views"]
         ((_, user),) = self.user.each()
-        truth = user.truth(lists.labels.astype(float), self.positions)
+        truth = truth_of(user, lists.labels.astype(float), self.positions)
 
         def clicked(purpose: str, documents: np.ndarray, views: float) -> np.ndarray:
             parts = {

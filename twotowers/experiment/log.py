@@ -23,22 +23,22 @@ from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
 
 Columns = float | Sequence[int] | None
-"""Features that a tower reads: a share, from the first; or the first and the last, from 1, where -1
-is the last of all. None if it reads numbers of query-document pairs instead."""
+"""Features that a tower reads: a share, from the first, at least one; or the first and the last,
+from 1, where -1 is the last of all. None if it reads numbers of query-document pairs instead."""
 
 
 def chosen(features: float | Sequence[int], width: int) -> slice:
-    """The features that a tower reads, of `width`.
+    """The features that a tower reads, of `width`; of a share, at least one.
 
     Raises:
-        InputError: there are none.
+        InputError: the first or the last is not among them.
 
     Example:
         >>> chosen(0.5, 10), chosen([3, -1], 10)
         (slice(0, 5, None), slice(2, 10, None))
     """
     if not isinstance(features, Sequence):
-        return slice(0, round(features * width))
+        return slice(0, max(round(features * width), 1))
     first, last = features
     if not 1 <= first <= width or not (last == -1 or first <= last <= width):
         raise InputError(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from twotowers.errors import InputError
 from twotowers.files.rankings import mask, pad
 from twotowers.logs.cells import LaneLog
 from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts, added
@@ -150,12 +151,48 @@ def _growth(number: int) -> tuple:
     return ("growth", number) if number else ()
 
 
+def truth_of(user: ClickModel, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
+    """The logits of each part of a user, as its `truth` has them.
+
+    Raises:
+        InputError: the model has no `truth`, or not of its parts, or a logit is no number.
+    """
+    name = type(user).__name__
+    try:
+        truth = user.truth(relevance, positions)
+    except NotImplementedError as error:
+        expected = "a model with a method `truth`, which tells how such users click"
+        raise InputError(f"{name} is no user", field="user", expected=expected) from error
+    where = f"user: {name}.truth"
+    if not isinstance(truth, Mapping) or set(truth) != set(user.parts):
+        found = sorted(truth) if isinstance(truth, Mapping) else type(truth).__name__
+        expected = f"the parts {sorted(user.parts)}"
+        raise InputError(f"has {found}", field=where, expected=expected)
+    for part, logits in truth.items():
+        if np.isnan(logits).any():
+            expected = "logits, numbers of any size"
+            raise InputError(f"{part} is not a number somewhere", field=where, expected=expected)
+    return truth
+
+
+def _possible(chance: np.ndarray, user: ClickModel) -> np.ndarray:
+    """The chances of clicks; InputError unless they are in [0, 1]."""
+    wrong = ~((chance >= 0) & (chance <= 1))
+    if wrong.any():
+        raise InputError(
+            f"{chance[wrong][0]} is the chance of a click",
+            field=f"user: {type(user).__name__}",
+            expected="a number in [0, 1]",
+        )
+    return chance
+
+
 def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable:
     """A function from impressions to the click probability of each cell."""
+    truth = truth_of(user, relevance, positions)
     if positions <= LONGEST_DENSE:
-        chance = user.chance(relevance, positions)
+        chance = _possible(user.chance(relevance, positions), user)
         return lambda shown: chance
-    truth = user.truth(relevance, positions)
 
     def of_cells(shown: Cells) -> np.ndarray:
         parts = {
@@ -166,14 +203,14 @@ def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable
             else values
             for name, values in truth.items()
         }
-        return user.click_probability(**parts)
+        return _possible(np.asarray(user.click_probability(**parts)), user)
 
     return of_cells
 
 
 def _clicker(user: ClickModel, relevance: np.ndarray, positions: int) -> Sampler:
     """The sampler of clicks on pages, for `stream_sessions`."""
-    truth = user.truth(relevance, positions)
+    truth = truth_of(user, relevance, positions)
 
     def sample(query, documents, where, *, rng):
         parts = {

@@ -134,9 +134,8 @@ def diagnose(
         'green'
     """
     bias = check_names(bias, field="bias")
-    log = as_log(log)
-    log.check_whole()
-    title = str(log.source)
+    log = as_log(log).whole([name for name in bias if name != "position"])
+    title = str(log.given)
     if policy is not None and features is None:
         raise InputError("without features", field="policy", expected="a column of `features`")
     about = [f"Read as {log.layout}."]
@@ -147,9 +146,9 @@ def diagnose(
         if not _of_a_row(log, error):
             raise
         page = Page(title, tuple(about), rules.unreadable(str(error)))
-        return Diagnosis(page, None, log.kind, log.source)
+        return Diagnosis(page, None, log.kind, log.given)
     page = Page(title, tuple(about), rules.lights(evidence), sections(evidence))
-    return Diagnosis(page, evidence, log.kind, log.source)
+    return Diagnosis(page, evidence, log.kind, log.given)
 
 
 def _of_a_row(log: ClickLog, error: InputError) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from twotowers.files.frames import Frame, Source
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.layouts import Layout, parts_of, recognised
 from twotowers.logs.opening import FORMATS, open_log
-from twotowers.logs.sessions import read_sessions, seen_in
+from twotowers.logs.sessions import read_sessions, seen_in, write_sessions
 from twotowers.logs.warehouse import MEMORY
 
 MOST_POSITIONS = 1000
@@ -80,6 +80,8 @@ class ClickLog:
         settings: of the format's reader.
         kind: the library of the frames that answers come in.
         rows: [pages] bool, which pages of the source are meant; None for all.
+        folder: of files that are removed with the log.
+        origin: what the log is a part of, if the part has a file of its own.
     """
 
     source: Source
@@ -87,10 +89,17 @@ class ClickLog:
     settings: Mapping[str, Any] = field(default_factory=dict)
     kind: str = "pandas"
     rows: np.ndarray | None = None
+    folder: Folder | None = None
+    origin: Source | None = None
 
     def __repr__(self) -> str:
         some = "" if self.rows is None else f", {self.rows.sum():,} of its pages"
-        return f"<click log of {self.source}: {self.layout}{some}>"
+        return f"<click log of {self.given}: {self.layout}{some}>"
+
+    @property
+    def given(self) -> Source:
+        """What was given to read: the source, or what this is a part of."""
+        return self.source if self.origin is None else self.origin
 
     @property
     def counted(self) -> bool:
@@ -114,12 +123,35 @@ class ClickLog:
 
     def check_out(self, out: str | Path, *endings: str) -> None:
         """Raise InputError if a file cannot be written there, or would replace one of the log's."""
-        check_out(self.source, out, *endings)
+        check_out(self.given, out, *endings)
 
-    def check_whole(self) -> None:
-        """Raise InputError for a part of a log."""
-        if self.rows is not None:
-            raise InputError("this log is a part of another", field="log", expected="a whole log")
+    def whole(self, bias: Sequence[str] = ()) -> ClickLog:
+        """This log; a part of a log as a log of its own, whose pages are in a file.
+
+        Args:
+            bias: features that the file has, besides those that `read_log` was told.
+        """
+        if self.rows is None:
+            return self
+        told, folder = self.settings.get("bias", ()), Folder()
+        settings = {**self.settings, "bias": list(dict.fromkeys([*told, *bias]))}
+        pages = self.stored if set(bias) <= {*told} else replace(self, settings=settings).stored
+        path, seen = folder.path / "part.parquet", {}
+        write_sessions(path, self._own(pages, seen), seen)
+        layout = Layout("sessions", {})
+        return ClickLog(path, layout, kind=self.kind, folder=folder, origin=self.given)
+
+    def _own(self, pages: _Pages, seen: dict[str, int]) -> Iterator[pa.RecordBatch]:
+        """The part's pages, of which `seen` has the numbers of pages and clicks in the end."""
+        assert self.rows is not None
+        before = 0
+        for batch in read_sessions(pages.path):
+            own = batch.filter(pa.array(self.rows[before : before + len(batch)]))
+            before += len(batch)
+            clicks = pc.sum(own["clicks"].flatten()).as_py() or 0
+            seen["pages"] = seen.get("pages", 0) + len(own)
+            seen["clicks"] = seen.get("clicks", 0) + clicks
+            yield own
 
     @property
     def pages(self) -> int:
@@ -132,8 +164,16 @@ class ClickLog:
 
     @property
     def seen(self) -> dict[str, int]:
-        """What the reader counted, such as pages, clicks, and clicks that it left out."""
-        return seen_in(self.stored.path)
+        """What the reader counted, such as pages, clicks, and clicks that it left out.
+
+        Of a part of a log, its pages and clicks only.
+        """
+        if self.rows is None:
+            return seen_in(self.stored.path)
+        seen: dict[str, int] = {}
+        for _ in self._own(self.stored, seen):
+            pass
+        return seen
 
     @cached_property
     def stored(self) -> _Pages:
@@ -229,18 +269,17 @@ class ClickLog:
             >>> read_log(pa.table(pages)).count()["impressions"].to_pylist()
             [2, 1]
         """
-        self.check_whole()
         if out is not None:
             self.check_out(out, ".parquet")
-            return to_cells(self.source, out, memory=memory, **self.reading(bias))
+            log = self.whole(bias)
+            return to_cells(log.source, out, memory=memory, **log.reading(bias))
         return native(self.cells(bias, memory=memory), self.kind)
 
     def cells(self, bias: Sequence[str] = (), **how: Any) -> pa.Table:
         """What `count` counts, as an Arrow table."""
-        self.check_whole()
-        folder = Folder()
+        folder, log = Folder(), self.whole(bias)
         path = folder.path / "cells.parquet"
-        to_cells(self.source, path, **self.reading(bias), **how)
+        to_cells(log.source, path, **log.reading(bias), **how)
         table = pq.read_table(path).replace_schema_metadata()
         split = table.column_names.index("split")
         return table.select(table.column_names[split + 1 :])

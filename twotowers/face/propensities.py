@@ -350,9 +350,8 @@ def propensities(
     check_choice(estimator, ESTIMATORS, field="estimator")
     check_range(level, field="level", low=0.5, high=0.999)
     bias = check_names(bias, field="bias")
-    log = as_log(log)
-    log.check_whole()
     further = [name for name in bias if name != "position"]
+    log = as_log(log).whole(further)
     folder = Folder()
     cells = folder.path / "cells.parquet"
     to_cells(log.source, cells, **log.reading(further))

@@ -79,7 +79,8 @@ class TwoTower(Trained):
             of positions.
         click_model: how both make a click: "additive", "position_based", ... or a click model or
             its class.
-        features: the share of the features that the relevance tower sees, from the first.
+        features: the share of the features that the relevance tower sees, from the first; at least
+            one.
     """
 
     relevance: str | type | Mapping[str, Any] = "deep"
@@ -235,7 +236,15 @@ class TowerFit:
                 expected="a tower of features, or no lists: those of the log",
             )
         (where,) = lists.padded()
-        return tower_inputs(lists, where, model.features), where
+        inputs = tower_inputs(lists, where, model.features)
+        if inputs.shape[-1] != (width := self.test.inputs.shape[-1]):
+            raise InputError(
+                f"of their {lists.features.shape[1]} features the tower would read "
+                f"{inputs.shape[-1]}, and was fitted to {width}",
+                field="lists",
+                expected="lists with the features of the simulated clicks",
+            )
+        return inputs, where
 
     def _scored(
         self, inputs: np.ndarray, where: np.ndarray

@@ -216,8 +216,7 @@ def weights(
     check_range(clip, field="clip", low=1, high=1e9)
     bias = check_names(bias, field="bias")
     check_by(by, bias)
-    log = as_log(log)
-    log.check_whole()
+    log = as_log(log).whole([name for name in bias if name != "position"])
     doubts: tuple[str, ...] = ()
     if not isinstance(by, str) or by == PBM:
         curve = _of_fit(fit_click_model(log, by) if isinstance(by, str) else by, log)

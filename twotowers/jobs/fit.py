@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers import ANNOTATIONS
+from twotowers.errors import InputError
 from twotowers.experiment.log import Columns, tower_inputs
 from twotowers.experiment.parts import relevance_tower
 from twotowers.experiment.settings import Setting
@@ -105,11 +106,39 @@ def fit_lanes(
         users=log.users(logs),
         logs=logs,
     )
-    found = method.kind.holds(task, **method.arguments())
+    name = method.kind.name
+    found = _checked(method.kind.holds(task, **method.arguments()), task, name)
     return task, [
-        replace(fitted, scores=_remembered(fitted.scores), bias=_where_shown(fitted, task, number))
+        replace(
+            fitted, scores=_remembered(fitted.scores, name), bias=_where_shown(fitted, task, number)
+        )
         for fitted, (number, _) in zip(found, task.lanes, strict=True)
     ]
+
+
+def _checked(found: object, task: Task, name: str) -> list[Fitted]:
+    """What a method found; InputError unless it is of each lane, with a bias of each position."""
+    lanes, told = len(task.lanes), f"method {name!r} has returned"
+    several = isinstance(found, list | tuple)
+    if not several or not all(isinstance(each, Fitted) for each in found):
+        kinds = ", ".join(dict.fromkeys(type(each).__name__ for each in found)) if several else ""
+        what = f"a {type(found).__name__}" + (f" of {kinds}" if kinds else "")
+        expected = f"a list of `Fitted`, one for each of {lanes} lanes"
+        raise InputError(f"{told} {what}", field="method", expected=expected)
+    if len(found) != lanes:
+        expected = f"{lanes}, one for each lane of `task.lanes`"
+        raise InputError(f"{told} {len(found)} `Fitted`", field="method", expected=expected)
+    for fitted in found:
+        shape = np.shape(fitted.bias)
+        if fitted.bias is None or task.splits["train"].factors is not None:
+            continue
+        if shape != (task.positions,):
+            raise InputError(
+                f"{told} a bias of shape {shape}",
+                field="method",
+                expected=f"({task.positions},), a number for each position, or None",
+            )
+    return list(found)
 
 
 def _where_shown(fitted: Fitted, task: Task, log: int) -> np.ndarray | None:
@@ -122,16 +151,26 @@ def _where_shown(fitted: Fitted, task: Task, log: int) -> np.ndarray | None:
     return np.where(known, fitted.bias, np.nan)
 
 
-def _remembered(scores: Callable | None) -> Callable | None:
-    """The same scores, computed once for the same inputs: several measurements ask for them."""
+def _remembered(scores: Callable | None, name: str) -> Callable | None:
+    """The same scores, computed once for the same inputs: several measurements ask for them.
+
+    Scores of another shape than the documents raise InputError.
+    """
     known = []
 
     def remembered(inputs: np.ndarray) -> np.ndarray:
         for before, found in known:
             if before is inputs:
                 return found
-        known.append((inputs, scores(inputs)))
-        return known[-1][1]
+        found = scores(inputs)
+        if np.shape(found) != inputs.shape[:2]:
+            raise InputError(
+                f"method {name!r} has scores of shape {np.shape(found)}",
+                field="method",
+                expected=f"{inputs.shape[:2]}, a score for each document of each query",
+            )
+        known.append((inputs, found))
+        return found
 
     return scores and remembered
 

@@ -28,6 +28,8 @@ def to_sessions(path: Source, out: str | Path, *, format: str, **settings: Any) 
             field="format",
             expected="a log of pages, or a cells file as output",
         )
+    if format in FORMATS and "bias" not in FORMATS[format].settings:
+        settings.pop("bias", None)  # Its pages keep all of their columns.
     log = open_log(path, format, **settings)
     return write_sessions(out, log.batches, log.seen)
 
