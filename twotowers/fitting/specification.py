@@ -9,7 +9,8 @@ and the slope is not 0. The pair's own click rate cannot stand for z_d, because 
 that are to be explained. So the impressions of each cell are divided at random into halves. One
 half gives z_d, the other the score of the slope, given its clicks; then they change places. Clicks
 of different impressions are independent, so the score has mean 0 under the form at any click rate.
-It is made orthogonal to the scores of theta (Neyman 1959), and its error is clustered by query.
+It is added up over several divisions, so that it hangs little on one of them. It is made orthogonal
+to the scores of theta (Neyman 1959), and its error is clustered by query.
 
     >>> from twotowers.fitting.conditional import fit_conditional
     >>> rng = np.random.default_rng(0)
@@ -25,6 +26,7 @@ It is made orthogonal to the scores of theta (Neyman 1959), and its error is clu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +36,9 @@ from twotowers.fitting.conditional import FORMS, by_pair, unsure
 from twotowers.fitting.curves import Blocks, Curve, effective_clusters, inverse_root
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.randomness import draw_clicks
+
+DIVISIONS, CELLS = 10, 1_000_000
+"""Divisions of a log; fewer, but one, if together they would divide more cells."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +77,9 @@ def fit_slope(
     known = np.isfinite(curve.estimate) & (curve.estimate > 0)
     theta = np.log(np.where(known, curve.estimate, 1))
     inside = known[counts.factor]
-    shown, clicked = counts.whole()
-    half = shown // 2 + (shown % 2) * rng.integers(2, size=len(shown))
-    hits = draw_clicks(rng, clicked, shown, half)
-    parts = (half, hits), (shown - half, clicked - hits)
     scores = np.zeros(int(counts.cluster.max(initial=-1)) + 1)
     information = 0.0
-    for (n, c), (other_n, other_c) in (parts, parts[::-1]):
+    for (n, c), (other_n, other_c) in _halves(*counts.whole(), rng):
         exposure = np.bincount(counts.pair, n * np.exp(theta)[counts.factor])
         attraction = np.log((np.bincount(counts.pair, c) + 0.5) / (exposure + 1))
         rows = inside & (other_n > 0)
@@ -104,6 +105,15 @@ def fit_slope(
     value, error = scores.sum() / information, spread / information
     half = stdtrit(freedom, 0.975) * error
     return Slope(*map(float, (value, error, value - half, value + half, p)))
+
+
+def _halves(shown: np.ndarray, clicked: np.ndarray, rng: np.random.Generator) -> Iterator[tuple]:
+    """Impressions and clicks of both halves, in either order, of each division."""
+    for _ in range(max(min(DIVISIONS, CELLS // max(len(shown), 1)), 1)):
+        half = shown // 2 + (shown % 2) * rng.integers(2, size=len(shown))
+        hits = draw_clicks(rng, clicked, shown, half)
+        halves = (half, hits), (shown - half, clicked - hits)
+        yield from (halves, halves[::-1])
 
 
 def _efficient(every: PairCounts, theta, attraction, query, form: str, queries: int):
