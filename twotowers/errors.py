@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 
 LONGEST = 2_000
@@ -69,6 +70,14 @@ def check_choice(
     if value not in known:
         message, hint = f"{value!r} is {what}", nearest(str(value), known)
         raise InputError(message, path=path, field=field, expected=hint)
+
+
+def check_options(given: Iterable[str], function: Callable[..., object], *, field: str) -> None:
+    """Raise InputError for an option that a function does not have; the nearest is offered."""
+    parameters = inspect.signature(function).parameters.values()
+    known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    for name in given:
+        check_choice(name, known, field=field, what="no option")
 
 
 def check_names(

@@ -377,6 +377,13 @@ def test_a_wrong_argument_is_named(clicks, change, told):
         ({"policy": tt.policy("svm", training={"xx": 1})}, "policy.training.xx: unknown setting"),
         ({"policy": tt.policy("deep", training=3)}, "policy.training: 3 is not allowed"),
         ({"user": "positional"}, "user: 'positional' is unknown"),
+        ({"seed": "a"}, "seed: 'a' is out of range"),
+        ({"seed": None}, "seed: None is out of range"),
+        ({"seed": 1.5}, "seed: 1.5 is out of range"),
+        ({"seed": -1}, "seed: -1 is out of range"),
+        ({"queries": {"split": "train", "first": 5000}}, "queries.first: 5000 is out of range"),
+        ({"sessions": "many"}, "sessions: 'many' is not allowed"),
+        ({"sessions": [300, 200]}, "sessions: the numbers of sessions do not rise"),
         ({"positions": 3}, "positions: 3 is out of range"),
         ({"sessions": {"train": 5}}, "sessions: 'validation' is missing"),
     ],
@@ -386,9 +393,25 @@ def test_a_wrong_simulation_is_named(clicks, change, told):
         tt.simulate(clicks.rankings, **change)
 
 
+def test_numbers_of_sessions_are_lanes(clicks):
+    found = tt.simulate(clicks.rankings, sessions=[100, 300])
+    sizes = {
+        (split, number): found.log(split, sessions=number).count()["impressions"].sum()
+        for split in ("train", "test")
+        for number in (100, 300)
+    }
+    assert sizes["train", 300] / sizes["train", 100] == pytest.approx(3, rel=0.2)
+    assert sizes["train", 300] / sizes["test", 300] == pytest.approx(2, rel=0.2)
+
+
 def test_wrong_seeds_and_lists_are_named(clicks):
     with pytest.raises(tt.InputError, match="seeds: 'a' is out of range"):
         tt.fit(clicks, tt.TwoTower(), training=QUICK, seeds=["a"])
+    for seeds in (1, []):
+        with pytest.raises(tt.InputError, match=r"seeds: .* was given \(expected a list of seeds"):
+            tt.fit(clicks, tt.TwoTower(), training=QUICK, seeds=seeds)
+    with pytest.raises(tt.InputError, match=r"fit: 'seed' is no option .*did you mean 'seeds'"):
+        tt.fit(clicks, tt.TwoTower(), training=QUICK, seed=1)
     with pytest.raises(tt.InputError, match="lists: 'x' was given"):
         tt.fit(clicks, tt.TwoTower(), training=QUICK).evaluate("x")
 

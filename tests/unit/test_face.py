@@ -350,6 +350,15 @@ def test_a_model_may_be_an_object_or_the_name_of_a_file(rows):
         tt.fit(rows, "additive")
 
 
+def test_unknown_options_are_refused_by_name(rows):
+    with pytest.raises(InputError, match=r"fit: 'priors' is no option .*did you mean 'prior'"):
+        tt.fit(rows, "pbm", priors=None)
+    with pytest.raises(InputError, match=r"judgments: 'thresholds' is no option .*'grades'"):
+        tt.fit(rows, "pbm").judgments(thresholds=[0.1])
+    with pytest.raises(InputError, match="steps: 0 is out of range"):
+        tt.propensities(rows).swaps(pages=10, steps=0)
+
+
 def test_what_a_model_does_not_have_is_refused(rows):
     with pytest.raises(InputError, match="gctr tells no document from another"):
         tt.fit(rows, "gctr").relevance()

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_options, nearest
 from twotowers.face import beside
 from twotowers.face.beside import Told, told_of
 from twotowers.face.defaults import PRIOR
@@ -194,7 +194,8 @@ class Fit:
                 needs (see `relevance`); and min_impressions (1).
 
         Raises:
-            InputError: an argument is out of range, or the model tells no document from another.
+            InputError: an argument is unknown or out of range, or the model tells no document from
+                another.
 
         Example:
             >>> pages = {"documents": [["a", "b"], ["b", "a"]] * 9, "clicks": [[1, 0], [0, 1]] * 9}
@@ -202,6 +203,7 @@ class Fit:
             >>> fitted.judgments(grades=[0.3, 0.6]).frame()["grade"].to_pylist()
             [2, 0]
         """
+        check_options(how, judgments_of, field="judgments")
         return judgments_of(self, **how)
 
     def examination(self) -> Native:

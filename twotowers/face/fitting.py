@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, check_options
 from twotowers.face.fits import Fit, fit_click_model
 from twotowers.face.logs import OF_CLICKS, Trained
 from twotowers.models.protocol import ClickModel
@@ -44,7 +44,7 @@ def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | TowerFit:
             `fit_towers`: method, training, seeds.
 
     Raises:
-        InputError: see both; or a model does not suit the log.
+        InputError: see both; or an option is unknown, or a model does not suit the log.
 
     Example:
         >>> import pyarrow as pa
@@ -62,7 +62,9 @@ def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | TowerFit:
             else "clicks of `simulate`, or a click model",
         )
     if not simulated:
+        check_options(options, fit_click_model, field="fit")
         return fit_click_model(log, model, **options)
     from twotowers.face.towers import fit_towers  # here: click models need none of it
 
+    check_options(options, fit_towers, field="fit")
     return fit_towers(log, model, **options)

@@ -217,6 +217,7 @@ class Propensities:
     def swaps_by_number(self, *, pages: float, steps: int = 5) -> pd.DataFrame:
         """The swaps as `twotowers.identifiability.strength.best_swaps` has them."""
         check_range(pages, field="pages", low=1, high=1e12)
+        check_range(steps, field="steps", low=1, high=1000, whole=True)
         self.strength  # noqa: B018 (which refuses an estimator without links)
         curve, counts = self.curve, self.counts
         rates = counts.clicked / np.maximum(counts.shown, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from twotowers import SPLITS
 from twotowers.errors import InputError, check_choice, check_range
-from twotowers.experiment.fields import Settled, read
+from twotowers.experiment.fields import Lanes, Positive, Settled, read, several, values_of
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.experiment.training import SVM, LambdaMART, TowerRanker
 from twotowers.face.frames import PANDAS
@@ -23,6 +23,7 @@ from twotowers.models.protocol import ClickModel
 
 HELD_OUT = 0.5
 """Sessions of validation and of test, as a share of those to train on."""
+_Sessions = dict[str, Lanes[Positive]]
 TOWER = {
     "learning_rate": 0.003, "batch": 64, "steps": 32, "epochs": 40, "patience": 2,
     "min_delta": 5e-4,
@@ -126,7 +127,7 @@ def simulate(
     *,
     policy: str | Mapping[str, Any] = "expert",
     user: str | Mapping[str, Any] | ClickModel = "additive",
-    sessions: int | Mapping[str, int] = 100_000,
+    sessions: int | Sequence[int] | Mapping[str, int | Sequence[int]] = 100_000,
     relevance: str = "annotated",
     positions: int | None = None,
     record: str = "cells",
@@ -141,7 +142,8 @@ def simulate(
         rankings: from `load_rankings` or `stand_in`.
         policy: who ranked: a name, or `policy(...)`.
         user: who clicks: a click model, its name, or {"kind": name, constants}.
-        sessions: to train on; validation and test have half as many each. Or a number per split.
+        sessions: to train on, from few to many if they are lanes; validation and test have half as
+            many each. Or a number per split.
         relevance: what makes documents relevant: "annotated" (the labels), "linear" or "deep".
         positions: on a page, as many as the longest list or more; as many if None.
         record: "cells" keeps counts, "sessions" keeps pages, as models of pages need.
@@ -162,8 +164,11 @@ def simulate(
         )
     ranked: dict[str, Any] = {"ranker": policy} if isinstance(policy, str) else dict(policy)
     training = ranked.pop("training", None)
+    check_range(seed, field="seed", low=0, high=2**31 - 1, whole=True)
     if not isinstance(sessions, Mapping):
-        held_out = max(round(sessions * HELD_OUT), 1)
+        own = read(_Sessions, {"sessions": sessions})["sessions"]
+        halves = [max(round(number * HELD_OUT), 1) for number in values_of(own)]
+        held_out = halves if several(own) else halves[0]
         sessions = {"train": sessions, "validation": held_out, "test": held_out}
     longest = max(int(lists.lengths.max()) for lists in rankings.splits.values())
     positions = longest if positions is None else positions
@@ -174,6 +179,9 @@ def simulate(
         **({} if queries is None else {"queries": queries}),
     }  # fmt: skip
     log = read(SimulatedLog, given, context={"rankers": RANKERS})
+    longest_split = max(len(rankings.splits[log.queries.of(each)[0]].queries) for each in SPLITS)
+    if (first := log.queries.first) is not None:
+        check_range(first, field="queries.first", low=1, high=longest_split, whole=True)
     settings = _ranker_settings(log.policy.ranker, training)
     clicks = SimulatedClicks(log, rankings, seed, Folder())
     for split, lists in rankings.splits.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -310,8 +310,9 @@ def fit_towers(
     setting = read(Setting, given | {"training": {**TRAINING, **(training or {})}})
     lanes: list[dict[str, Any]] = []
     fitted: list[list[Fitted]] = []
-    if not seeds:
-        raise InputError(f"{seeds!r} is empty", field="seeds", expected="one seed or more")
+    if not isinstance(seeds, Iterable) or not (seeds := list(seeds)):
+        expected = "a list of seeds, one or more, such as [0, 1]"
+        raise InputError(f"{seeds!r} was given", field="seeds", expected=expected)
     for seed in seeds:
         check_range(seed, field="seeds", low=0, high=2**31 - 1, whole=True)
     for seed in seeds:
