@@ -136,7 +136,8 @@ class ClickLog:
         told, folder = self.settings.get("bias", ()), Folder()
         settings = {**self.settings, "bias": list(dict.fromkeys([*told, *bias]))}
         pages = self.stored if set(bias) <= {*told} else replace(self, settings=settings).stored
-        path, seen = folder.path / "part.parquet", {}
+        path = folder.path / "part.parquet"
+        seen: dict[str, int] = {}
         write_sessions(path, self._own(pages, seen), seen)
         layout = Layout("sessions", {})
         return ClickLog(path, layout, kind=self.kind, folder=folder, origin=self.given)

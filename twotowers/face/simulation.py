@@ -158,7 +158,7 @@ def simulate(
         >>> simulate(stand_in(queries=30), sessions=2_000)
         <2,000 sessions of additive users on stand-in for mslr30k>
     """
-    if not isinstance(policy, str | Mapping):
+    if not isinstance(policy, (str, Mapping)):
         raise InputError(
             f"{policy!r} was given", field="policy", expected="a name, or `policy(...)`"
         )

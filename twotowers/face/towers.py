@@ -178,6 +178,7 @@ class TowerFit:
             "mrr@10": mrr,
             "arp": arp,
         }
+        assert labels is not None  # Simulated users know relevance.
         order = _any_order(where)
         labels, shown = (np.take_along_axis(each, order, axis=-1) for each in (labels, where))
         rows: list[dict[str, Any]] = []
