@@ -48,6 +48,7 @@ from twotowers.fitting.curves import (
     contrasts,
     influences,
     inverse_root,
+    left_out,
 )
 from twotowers.fitting.pair_counts import PairCounts, components, strong_components
 
@@ -119,6 +120,7 @@ def fit_conditional(
         covariance = steps.T @ steps + alone.T @ alone
         queries = blocks.effective(own @ (subtract @ own).T)
     reason[(resistance > MOST_VARIANCE) & (reason == "")] = ORDERED
+    reason[left_out(subtract, root) & (reason == "")] = FAINT
     reason[reference] = ""
     curve = as_curve(
         counts.names,
@@ -176,6 +178,7 @@ NEVER = "never shown"
 APART = "no document was shown both here and at the reference, nor by way of other factors"
 UNCLICKED = "no click on a document that links it to the reference"
 ORDERED = "documents that link it to the reference were clicked on one side only"
+FAINT = "clicks that link it to the reference are too few to be seen beside those of other links"
 NO_CLICK = "no click here on a document that links it to the reference: at most the upper end"
 
 
