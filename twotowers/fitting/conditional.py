@@ -35,7 +35,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 from scipy.sparse import coo_array, csr_array
-from scipy.special import expit, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from twotowers.errors import InputError, check_choice
 from twotowers.fitting.conditional_logit import Moments, logit_moments, tilt
@@ -86,7 +86,8 @@ def fit_conditional(
         upper end only.
 
     Raises:
-        InputError: too many factors, a reference that does not exist, or no optimum.
+        InputError: too many factors, a reference that does not exist, no optimum, or counts that
+            are fractions, of which odds have no likelihood.
     """
     factors = counts.factors
     if not 0 < factors <= MOST_FACTORS:
@@ -97,6 +98,8 @@ def fit_conditional(
         check_choice(value, known, field=name)
     if not 0 <= reference < factors:
         raise InputError(f"{reference}", field="reference", expected=f"in [0, {factors})")
+    if form == "additive":
+        counts.whole()
     every = told = _useful(counts.where(), form)
     together = strong_components(told, form)
     inside = together == together[reference]
@@ -252,7 +255,7 @@ def joint_moments(told: PairCounts, theta: np.ndarray) -> Moments:
     clicks = np.add.reduceat(told.clicks, starts)
     chance = expit(theta[told.factor] + tilt(told, theta, clicks, starts)[told.pair])
     likelihood = xlogy(told.clicks, chance).sum()
-    likelihood += xlogy(told.impressions - told.clicks, 1 - chance).sum()
+    likelihood += xlog1py(told.impressions - told.clicks, -chance).sum()
     weight = told.impressions * chance * (1 - chance)
     laplacian = Blocks(by_pair(told, weight), told.cluster).laplacian()
     return Moments(likelihood, told.impressions * chance, weight, laplacian)

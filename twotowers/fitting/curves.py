@@ -122,7 +122,7 @@ def inverse_root(laplacian: np.ndarray) -> np.ndarray:
 
 
 def left_out(subtract: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """[J] whether each of the log-ratios [J, K] has a part in a direction that a root leaves out."""
+    """[J] whether each of the log-ratios [J, K] has a part in a direction that the root lacks."""
     onto = np.linalg.qr(root)[0]
     return np.abs(subtract - subtract @ onto @ onto.T).max(1) > 1e-3
 
