@@ -310,3 +310,43 @@ def test_very_uneven_impressions():
     """Of one pair: (c_1 / n_1) / (c_0 / n_0), far from where the search starts."""
     counts = PairCounts.of_arrays([0, 0], [0, 1], [10**7, 1], [10, 1])
     assert fit_conditional(counts).estimate[1] == pytest.approx(10**6, rel=1e-6)
+
+
+def test_few_clicks_beside_a_very_strong_link_count_in_full():
+    strong, weak = [0.8e12, 0.4e12], [40, 10]
+    counts = PairCounts.of_arrays(
+        [0, 0, 1, 1], [0, 1, 1, 2], [1e12, 1e12, 100, 100], [*strong, *weak]
+    )
+    curve = fit_conditional(counts, errors="information")
+    assert curve.estimate == pytest.approx([1, 1 / 2, 1 / 8], rel=1e-6)
+    assert curve.error[2] == pytest.approx(np.sqrt(1 / 40 + 1 / 10), rel=1e-6)
+    assert curve.swaps[2] == pytest.approx(32, rel=1e-6)
+
+
+def test_few_clicks_between_very_strong_links_have_a_reason_and_no_number():
+    counts = PairCounts.of_arrays(
+        [0, 0, 1, 1, 2, 2],
+        [0, 1, 1, 2, 2, 3],
+        [1e12, 1e12, 100, 100, 1e12, 1e12],
+        [0.8e12, 0.4e12, 40, 10, 0.4e12, 0.2e12],
+    )
+    curve = fit_conditional(counts, errors="information")
+    assert curve.estimate[:2] == pytest.approx([1, 1 / 2])
+    assert np.isnan(curve.estimate[2:]).all()
+    assert curve.reason.tolist() == ["", "", conditional.FAINT, conditional.FAINT]
+
+
+def test_odds_of_very_rare_clicks_are_their_ratio():
+    rng = np.random.default_rng(0)
+    pair, factor = np.indices((200, 3)).reshape(2, -1)
+    clicks = rng.poisson(5 * rng.uniform(size=200)[pair] * np.array([1, 0.5, 0.2])[factor])
+    counts = PairCounts.of_arrays(pair, factor, np.full(600, 1e9), clicks)
+    odds, ratio = (fit_conditional(counts, form=form) for form in ("additive", "product"))
+    assert odds.estimate == pytest.approx(ratio.estimate, rel=1e-6)
+
+
+def test_odds_need_whole_counts():
+    counts = PairCounts.of_arrays([0, 0], [0, 1], [5, 5], [2, 1.5])
+    assert fit_conditional(counts).estimate[1] == pytest.approx(0.75)
+    with pytest.raises(InputError, match=r"clicks: 1\.5 \(expected whole numbers"):
+        fit_conditional(counts, form="additive")

@@ -18,7 +18,7 @@ from twotowers.logs.policies import ranking_order
 from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
-from twotowers.models.losses import LIMIT, softplus
+from twotowers.models.losses import LIMIT, product_losses, softplus
 from twotowers.models.towers import TwoTowers, two_towers
 from twotowers.objectives.labels import LabelLoss
 from twotowers.objectives.likelihood import CountLoss, SessionLoss
@@ -264,6 +264,15 @@ def test_gradient_is_the_residual_and_always_finite(scale):
 def test_gradient_is_finite_where_relevance_and_bias_cancel(sign):
     found = extreme_gradients(jnp.full((1, len(EXTREME)), sign * 1e30), jnp.full(5, -sign * 1e30))
     np.testing.assert_allclose(found[0], 5 * (5 / 2 - 3), rtol=1e-5)
+
+
+@pytest.mark.parametrize("shown", [1, 1_000, 10**6, 2**30])
+@pytest.mark.parametrize("logit", [50.0, 77.0, 84.0, 90.0, 1e30])
+def test_gradient_of_a_product_is_finite_where_a_click_is_sure(shown, logit):
+    counts = jnp.array([[shown]]), jnp.array([[shown // 2]])
+    found = jax.grad(lambda z: product_losses(z, z, *counts).sum())(jnp.array([logit]))
+    # Both logits are alike, and so share in 1 - p: together they move its logarithm by 1.
+    np.testing.assert_allclose(found, shown - shown // 2, rtol=1e-5)
 
 
 def test_softplus_and_its_derivatives():

@@ -176,8 +176,17 @@ def test_growth_where_documents_are_seen_often_is_in_proportion():
 def test_bad_input():
     with pytest.raises(InputError, match="no Laplacian"):
         strength(np.ones((2, 2)))
-    with pytest.raises(InputError, match="not positive"):
+    with pytest.raises(InputError, match="examination: a number is not positive"):
         best_swaps(np.zeros((2, 2)), [1, np.nan], 0.1, pages=10)
+    with pytest.raises(InputError, match="pages: a number is not positive"):
+        best_swaps(np.zeros((2, 2)), [1, 1], 0.1, pages=0)
+
+
+@pytest.mark.parametrize(("factors", "steps"), [(1, 3), (2, 0)])
+def test_no_swap_is_an_empty_table(factors, steps):
+    swaps = best_swaps(np.zeros((factors,) * 2), np.ones(factors), 0.1, pages=10, steps=steps)
+    assert len(swaps) == 0
+    assert list(swaps) == ["one", "other", "clicks", "joins", "worst", "mean"]
 
 
 @pytest.mark.parametrize("queries", [40, 400])

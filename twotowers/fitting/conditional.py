@@ -35,7 +35,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 from scipy.sparse import coo_array, csr_array
-from scipy.special import expit, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from twotowers.errors import InputError, check_choice
 from twotowers.fitting.conditional_logit import Moments, logit_moments, tilt
@@ -48,6 +48,7 @@ from twotowers.fitting.curves import (
     contrasts,
     influences,
     inverse_root,
+    left_out,
 )
 from twotowers.fitting.pair_counts import PairCounts, components, strong_components
 
@@ -85,7 +86,8 @@ def fit_conditional(
         upper end only.
 
     Raises:
-        InputError: too many factors, a reference that does not exist, or no optimum.
+        InputError: too many factors, a reference that does not exist, no optimum, or counts that
+            are fractions, of which odds have no likelihood.
     """
     factors = counts.factors
     if not 0 < factors <= MOST_FACTORS:
@@ -96,6 +98,8 @@ def fit_conditional(
         check_choice(value, known, field=name)
     if not 0 <= reference < factors:
         raise InputError(f"{reference}", field="reference", expected=f"in [0, {factors})")
+    if form == "additive":
+        counts.whole()
     every = told = _useful(counts.where(), form)
     together = strong_components(told, form)
     inside = together == together[reference]
@@ -119,6 +123,7 @@ def fit_conditional(
         covariance = steps.T @ steps + alone.T @ alone
         queries = blocks.effective(own @ (subtract @ own).T)
     reason[(resistance > MOST_VARIANCE) & (reason == "")] = ORDERED
+    reason[left_out(subtract, root) & (reason == "")] = FAINT
     reason[reference] = ""
     curve = as_curve(
         counts.names,
@@ -176,6 +181,7 @@ NEVER = "never shown"
 APART = "no document was shown both here and at the reference, nor by way of other factors"
 UNCLICKED = "no click on a document that links it to the reference"
 ORDERED = "documents that link it to the reference were clicked on one side only"
+FAINT = "clicks that link it to the reference are too few to be seen beside those of other links"
 NO_CLICK = "no click here on a document that links it to the reference: at most the upper end"
 
 
@@ -249,7 +255,7 @@ def joint_moments(told: PairCounts, theta: np.ndarray) -> Moments:
     clicks = np.add.reduceat(told.clicks, starts)
     chance = expit(theta[told.factor] + tilt(told, theta, clicks, starts)[told.pair])
     likelihood = xlogy(told.clicks, chance).sum()
-    likelihood += xlogy(told.impressions - told.clicks, 1 - chance).sum()
+    likelihood += xlog1py(told.impressions - told.clicks, -chance).sum()
     weight = told.impressions * chance * (1 - chance)
     laplacian = Blocks(by_pair(told, weight), told.cluster).laplacian()
     return Moments(likelihood, told.impressions * chance, weight, laplacian)

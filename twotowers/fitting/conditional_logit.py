@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from twotowers.fitting.pair_counts import PairCounts
 
@@ -77,7 +77,7 @@ def logit_moments(told: PairCounts, theta: np.ndarray) -> Moments:
     expected = np.empty_like(chance)
     information = np.zeros((factors, factors))
     likelihood = xlogy(told.clicks, chance).sum()
-    likelihood += xlogy(told.impressions - told.clicks, 1 - chance).sum()
+    likelihood += xlog1py(told.impressions - told.clicks, -chance).sum()
     lengths = np.diff(starts, append=len(told.pair))
     for number, pairs in _blocks(kind, total, factors):
         rows = np.repeat(starts[pairs] - np.cumsum(lengths[pairs]) + lengths[pairs], lengths[pairs])
@@ -143,13 +143,14 @@ def _sums(local, factor, impressions, chance, clicks, spread: float, terms: int,
     starts = np.flatnonzero(np.diff(local, prepend=-1))
     shown, chance = impressions[:, None], chance[:, None]
     # Real and imaginary parts apart, since numpy is slow with complex numbers: a cell's
-    # 1 - q + q e^(it).
+    # 1 - q + q e^(it). Its square is 1 - less, and far below 1 where clicks are not rare.
     real, imag = 1 - chance * (1 - cosine), chance * sine
-    norm = real**2 + imag**2
+    less = 2 * chance * (1 - chance) * (1 - cosine)
+    norm = 1 - less
     # In [0, pi], as imag is not negative. arctan2 would take twice the time.
     with np.errstate(divide="ignore"):
         angle = np.arctan(imag / real) + np.pi * (real < 0)
-    size, angle = (np.add.reduceat(shown * each, starts) for each in (np.log(norm) / 2, angle))
+    size, angle = (np.add.reduceat(shown * each, starts) for each in (np.log1p(-less) / 2, angle))
     angle -= 2 * np.pi * ((clicks[:, None] * nodes) % terms) / terms
     # The terms w are squares of these roots.
     root = np.exp(size / 2) * np.sqrt(times)

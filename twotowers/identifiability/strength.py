@@ -287,8 +287,8 @@ def best_swaps(
         examination: [K] estimates o, > 0, up to one scale. A factor without estimate needs a guess.
         attraction: r of the swapped documents, in that scale: r o is a click rate. One number, or
             [K] those of what is usually shown under each factor.
-        pages: of each arrangement.
-        steps: number of swaps.
+        pages: of each arrangement, > 0.
+        steps: number of swaps, from 0; there are none of a single factor.
         before: how many times as often as such a swap the log has shown a document where it is: a
             number, or [K] by factor; 0 for new documents.
         reference: factor that others are compared with.
@@ -299,7 +299,7 @@ def best_swaps(
         to the reference afterwards, inf while the log falls apart.
 
     Raises:
-        InputError: an estimate is not positive.
+        InputError: an estimate or the number of pages is not positive.
 
     Example:
         >>> nothing = np.zeros((3, 3))
@@ -313,16 +313,17 @@ def best_swaps(
     factors = len(laplacian)
     examination = np.asarray(examination, float)
     attraction = np.broadcast_to(np.asarray(attraction, float), (factors,))
-    for name, value in (("examination", examination), ("attraction", attraction)):
+    given = {"examination": examination, "attraction": attraction, "pages": np.asarray(pages)}
+    for name, value in given.items():
         if not (np.isfinite(value).all() and (value > 0).all()):
-            raise InputError("an estimate is not positive", field=name, expected="numbers > 0")
+            raise InputError("a number is not positive", field=name, expected="numbers > 0")
     known = ((1 + np.broadcast_to(before, (factors,))) * examination)[:, None]
     add = pages * attraction[:, None] * known * examination / (known + examination)
     add += add.T
     np.fill_diagonal(add, 0)
     subtract = contrasts(factors, reference)
     rows = []
-    for _ in range(steps):
+    for _ in range(steps if factors > 1 else 0):
         component = connected_components(np.abs(laplacian) > 0, directed=False)[1]
         apart = component[:, None] != component
         if apart.any():
@@ -349,7 +350,7 @@ def best_swaps(
                 "mean": error.mean(),
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["one", "other", "clicks", "joins", "worst", "mean"])
 
 
 def _errors(laplacian: np.ndarray, subtract: np.ndarray) -> np.ndarray:

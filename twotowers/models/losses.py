@@ -17,6 +17,8 @@ from twotowers.models.position_based import PositionBased
 LIMIT = 85.0
 """Largest size of a logit z for which float32 holds both e^z and e^-z. Beyond it their product
 would be 0 x infinity, which is NaN."""
+SURE = 60.0
+"""Largest logit z for which float32 holds 2^31 impressions times e^z."""
 
 
 @jax.custom_jvp
@@ -112,7 +114,7 @@ def product_losses(attraction, examination, shown, clicked) -> jax.Array:
     """Losses of the position-based model's cells. P(click) is p = s(a) s(b), s the sigmoid.
 
     The derivative by a is -(c - n p) / (1 - p) s(-a), and by b the same with s(-b). It computes
-    sigmoids per document and per position, and none per cell.
+    sigmoids per document and per position, and none per cell. A logit above SURE counts as SURE.
     """
     logits = PositionBased().click_logit(attraction[..., None], examination)
     return click_losses(logits, shown, clicked)
@@ -121,10 +123,11 @@ def product_losses(attraction, examination, shown, clicked) -> jax.Array:
 @product_losses.defjvp
 def _product_losses_jvp(primals, tangents):
     attraction, examination, shown, clicked = primals
+    attraction, examination = jnp.minimum(attraction, SURE), jnp.minimum(examination, SURE)
     attracted, examined = jax.nn.sigmoid(attraction)[..., None], jax.nn.sigmoid(examination)
     ignored, unseen = jax.nn.sigmoid(-attraction)[..., None], jax.nn.sigmoid(-examination)
     # 1 - s(a) s(b) as a sum. The difference would lose all digits for products near 1.
-    missed = jnp.maximum(ignored + attracted * unseen, jnp.finfo(jnp.float32).tiny)
+    missed = ignored + attracted * unseen
     error = shown.astype(jnp.float32) * attracted * examined - clicked.astype(jnp.float32)
     moved = ignored * tangents[0][..., None] + unseen * tangents[1]
     return product_losses(*primals), error * (moved / missed)
