@@ -347,6 +347,7 @@ def test_a_fit_of_independent_clicks_weighs_and_others_do_not(fitted, tmp_path, 
     table = tt.weights(pages(), by=fitted).frame()
     shown = fitted.examination()["estimate"]
     np.testing.assert_allclose(table["propensity"], shown / shown[0])
+    assert table[["propensity", "low", "high"]].loc[0].tolist() == [1, 1, 1]
     ubm = tt.fit(pages(300), "ubm")
     with pytest.raises(tt.InputError, match="depends on the clicks above"):
         tt.weights(pages(300), by=ubm)

@@ -266,7 +266,9 @@ def check_by(by: str | Fit, bias: Sequence[str]) -> None:
 def _of_fit(fit: Fit, log: ClickLog) -> pd.DataFrame:
     """Examination of a position-based fit, relative to the first position, and what to doubt."""
     found: Any = fit._of_part("examination").to_pandas().set_index("position")
-    ratios = found[["estimate", "low", "high"]] / found.loc[found.index.min(), "estimate"]
+    first = found.index.min()
+    ratios = found[["estimate", "low", "high"]] / found.loc[first, "estimate"]
+    ratios.loc[first] = ratios.loc[first, "estimate"]  # The reference is certain, as in a curve.
     told = propensities(log)
     shown = {"impressions": told.counts.shown, "clicks": told.counts.clicked}
     curve = told.curve.frame().assign(**shown).set_index("position")
