@@ -131,8 +131,25 @@ def test_frames_of_all_sorts(rows):
 def test_what_is_no_frame(rows):
     with pytest.raises(InputError, match=r"log: a list was given \(expected a path, or a frame"):
         tt.read_log([1, 2])
-    with pytest.raises(InputError, match="the frame: cannot be read"):
+    with pytest.raises(InputError, match="the frame: sku: cannot be read: row 2: 'a' is of type s"):
         tt.read_log(rows.assign(sku=[1, "a"] * 300))
+    with pytest.raises(InputError, match=r"the frame: document: has type double .* pandas makes"):
+        tt.propensities(rows.assign(sku=1.0 * np.tile([1, 2, 3], 200)))
+
+
+def test_an_index_with_a_name_is_a_column(rows):
+    for index in ("sid", ["sid", "rank"]):
+        pd.testing.assert_frame_equal(
+            tt.fit(rows.set_index(index), "pbm").relevance(), tt.fit(rows, "pbm").relevance()
+        )
+    assert tt.read_log(rows.set_index("sid")).pages == 200
+
+
+def test_impressions_that_are_not_read_are_told(rows):
+    assert "whatever" not in str(tt.read_log(rows).layout)
+    for name in ("impressions", "views"):
+        told = str(tt.read_log(rows.assign(**{name: 5})).layout)
+        assert told.endswith(f", each row once, whatever {name!r} says")
 
 
 def test_ids_are_kept(rows):
