@@ -365,6 +365,11 @@ def test_a_model_may_be_an_object_or_the_name_of_a_file(rows):
         tt.fit(rows, 3)
     with pytest.raises(InputError, match="additive has neither counts nor expectations"):
         tt.fit(rows, "additive")
+    with pytest.raises(InputError, match="'adive' is unknown") as found:
+        tt.fit(rows, "adive")
+    assert "'additive'" not in str(found.value)
+    with pytest.raises(InputError, match="test: 0 is out of range"):
+        tt.compare(rows, ["pbm"], test=0)
 
 
 def test_unknown_options_are_refused_by_name(rows):
@@ -472,6 +477,8 @@ def test_saved_fits_of_own_models_are_loaded_with_the_model(rows, tmp_path):
     fitted.save(tmp_path / "own.parquet")
     with pytest.raises(InputError, match="is no model"):
         tt.load(tmp_path / "own.parquet")
+    with pytest.raises(InputError, match="the model 'pbm' was given, and the fit is of 'Own'"):
+        tt.load(tmp_path / "own.parquet", model=tt.PositionBased())
     again = tt.load(tmp_path / "own.parquet", model=Own())
     pd.testing.assert_frame_equal(again.examination(), fitted.examination())
 
