@@ -352,6 +352,7 @@ def test_a_wrong_user_is_told(clicks, user, told):
     ("change", "told"),
     [
         ({"model": "pbm"}, "expected a `TwoTower`"),
+        ({"model": tt.TwoTower(click_model="pbm")}, "model: 'pbm' .*'position_based', its full"),
         ({"model": tt.TwoTower("depe")}, "model.tower: 'depe' is unknown .*did you mean 'deep'"),
         ({"method": tt.Method("likelihod")}, "method: .*did you mean 'likelihood'"),
         ({"method": tt.Method("ips", weighting="all")}, "method.weighting: 'all' is unknown"),
@@ -376,6 +377,7 @@ def test_a_wrong_argument_is_named(clicks, change, told):
         ({"policy": tt.policy(training={"cost": 1})}, "policy.training: .*'expert' sorts by rel"),
         ({"policy": tt.policy("svm", training={"xx": 1})}, "policy.training.xx: unknown setting"),
         ({"policy": tt.policy("deep", training=3)}, "policy.training: 3 is not allowed"),
+        ({"user": "pbm"}, "user: 'pbm' is unknown .*'position_based', its full name"),
         ({"user": "positional"}, "user: 'positional' is unknown"),
         ({"seed": "a"}, "seed: 'a' is out of range"),
         ({"seed": None}, "seed: None is out of range"),

@@ -242,6 +242,8 @@ def test_few_queries_are_no_reason_to_swap():
     found = tt.diagnose(frame_of(*pages_of("strong", 6_000, queries=3)))
     assert found.lights[1].colour == "red"
     assert "queries in effect" in found.lights[1].answer
+    alone = tt.diagnose(frame_of(*pages_of("strong", 6_000, queries=1)))
+    assert "rest on 1 query in effect" in alone.lights[1].answer
     for light in found.lights[1:]:
         assert light.action.startswith("Collect pages of more queries")
 

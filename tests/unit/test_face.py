@@ -131,8 +131,25 @@ def test_frames_of_all_sorts(rows):
 def test_what_is_no_frame(rows):
     with pytest.raises(InputError, match=r"log: a list was given \(expected a path, or a frame"):
         tt.read_log([1, 2])
-    with pytest.raises(InputError, match="the frame: cannot be read"):
+    with pytest.raises(InputError, match="the frame: sku: cannot be read: row 2: 'a' is of type s"):
         tt.read_log(rows.assign(sku=[1, "a"] * 300))
+    with pytest.raises(InputError, match=r"the frame: document: has type double .* pandas makes"):
+        tt.propensities(rows.assign(sku=1.0 * np.tile([1, 2, 3], 200)))
+
+
+def test_an_index_with_a_name_is_a_column(rows):
+    for index in ("sid", ["sid", "rank"]):
+        pd.testing.assert_frame_equal(
+            tt.fit(rows.set_index(index), "pbm").relevance(), tt.fit(rows, "pbm").relevance()
+        )
+    assert tt.read_log(rows.set_index("sid")).pages == 200
+
+
+def test_impressions_that_are_not_read_are_told(rows):
+    assert "whatever" not in str(tt.read_log(rows).layout)
+    for name in ("impressions", "views"):
+        told = str(tt.read_log(rows.assign(**{name: 5})).layout)
+        assert told.endswith(f", each row once, whatever {name!r} says")
 
 
 def test_ids_are_kept(rows):
@@ -348,6 +365,11 @@ def test_a_model_may_be_an_object_or_the_name_of_a_file(rows):
         tt.fit(rows, 3)
     with pytest.raises(InputError, match="additive has neither counts nor expectations"):
         tt.fit(rows, "additive")
+    with pytest.raises(InputError, match="'adive' is unknown") as found:
+        tt.fit(rows, "adive")
+    assert "'additive'" not in str(found.value)
+    with pytest.raises(InputError, match="test: 0 is out of range"):
+        tt.compare(rows, ["pbm"], test=0)
 
 
 def test_unknown_options_are_refused_by_name(rows):
@@ -455,6 +477,8 @@ def test_saved_fits_of_own_models_are_loaded_with_the_model(rows, tmp_path):
     fitted.save(tmp_path / "own.parquet")
     with pytest.raises(InputError, match="is no model"):
         tt.load(tmp_path / "own.parquet")
+    with pytest.raises(InputError, match="the model 'pbm' was given, and the fit is of 'Own'"):
+        tt.load(tmp_path / "own.parquet", model=tt.PositionBased())
     again = tt.load(tmp_path / "own.parquet", model=Own())
     pd.testing.assert_frame_equal(again.examination(), fitted.examination())
 

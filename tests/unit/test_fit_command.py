@@ -131,6 +131,7 @@ def test_some_models_are_compared(log, capsys):
         "pbm",
         "dctr",
     ]
+    assert compare(log, "--models", "pbm,dctr") == 0
     assert compare(log, "--models", "pbm", "pmb") == 2
     assert "did you mean 'pbm'?" in capsys.readouterr().err
 

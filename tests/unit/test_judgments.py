@@ -72,13 +72,6 @@ def test_relevant_documents_far_down_keep_their_judgment():
     assert ratio[relevance >= 0.5].min() > 0.8  # and not less because they are attractive
 
 
-def test_parts_of_a_log_are_no_logs():
-    part = tt.read_log(pages(60)).split({"a": 0.5, "b": 0.5})["a"]
-    for asked in (tt.weights, tt.propensities, tt.diagnose):
-        with pytest.raises(tt.InputError, match="part of another"):
-            asked(part)
-
-
 def test_weights_of_a_fit_say_where_they_are_its_prior(tmp_path):
     log = apart()
     fitted = tt.fit(log, "pbm")
@@ -291,6 +284,7 @@ def test_the_command_writes_judgments(tmp_path, capsys):
 
 def test_weights_are_clipped_and_tell_what_they_cost():
     found = tt.weights(pages(), clip=3)
+    assert str(found).splitlines() == list(found.lines())
     table = found.frame()
     np.testing.assert_allclose(table["propensity"][:3], EXAMINATION[:3], rtol=0.1)
     np.testing.assert_allclose(table["weight"][:3], [1, 1 / table["propensity"][1], 3])
@@ -351,6 +345,9 @@ def test_a_fit_of_independent_clicks_weighs_and_others_do_not(fitted, tmp_path, 
     ubm = tt.fit(pages(300), "ubm")
     with pytest.raises(tt.InputError, match="depends on the clicks above"):
         tt.weights(pages(300), by=ubm)
+    for name in ("rctr", "dctr"):
+        with pytest.raises(tt.InputError, match="it tells no examination from relevance"):
+            tt.weights(pages(300), by=tt.fit(pages(300), name))
     pages(300).to_csv(tmp_path / "log.csv", index=False)
     ubm.save(tmp_path / "ubm.parquet")
     arguments = ["weights", str(tmp_path / "log.csv"), "--out", str(tmp_path / "weights.csv")]

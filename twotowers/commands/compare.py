@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
     saved = [load(path) for path in options.fitted or ()]
     log = log_of(options)
     tell(f"read as {log.layout}")
-    models = saved or list(dict.fromkeys(options.models or MODELS))
+    named = [name for each in options.models or () for name in each.split(",") if name]
+    models = saved or list(dict.fromkeys(named or MODELS))
     table = compare(log, models, prior=prior, test=test, seed=options.seed or 0)
     tell(f"{log.pages:,} pages", *told_of(log))
     tell(*with_differences(table.to_dict("records")))

@@ -26,6 +26,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from twotowers import ROOT
 from twotowers.errors import InputError, check_choice, nearest
+from twotowers.models.names import MODELS
 from twotowers.towers.lane import Lane
 
 FOLDERS = {
@@ -204,9 +205,10 @@ def find(family: str, name: Any, paper: str | None = None, root: Path = ROOT) ->
     known = files(family, paper, root)
     kind = _kind(family, known[name]) if isinstance(name, str) and name in known else None
     if kind is None:
-        raise InputError(
-            f"{name!r} is unknown", expected=nearest(str(name), kinds(family, paper, root))
-        )
+        expected = nearest(str(name), kinds(family, paper, root))
+        if family == "models" and name in MODELS:
+            expected = f"{MODELS[name]!r}, its full name"
+        raise InputError(f"{name!r} is unknown", expected=expected)
     return kind
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, check_range
 from twotowers.face.defaults import PRIOR, TEST
 from twotowers.face.fits import Fit, fit_click_model, means_of
 from twotowers.face.frames import Native, native
@@ -114,6 +114,7 @@ def _fitted(
         )
     if saved:
         return saved, log
+    check_range(test, field="test", low=0.001, high=0.999)
     for model in others:
         model_of(model)  # All names are checked before the first fit.
     parts = log.split({"train": 1 - test, "test": test}, seed=seed)

@@ -28,7 +28,7 @@ from twotowers.face.defaults import PRIOR
 from twotowers.face.frames import PANDAS, Native, native
 from twotowers.face.judgments import Judgments, judgments_of
 from twotowers.face.logs import ClickLog, as_log, check_pages
-from twotowers.face.models import model_of
+from twotowers.face.models import is_fitted, model_of
 from twotowers.face.priors import CHOSEN, RATE, check_name, rate_prior
 from twotowers.face.reduction import check_of_documents, check_positions, reduced
 from twotowers.face.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
@@ -387,7 +387,7 @@ def fit_click_model(
     """
     log = as_log(log)
     name, chosen = model_of(model)
-    if chosen.counts is None and chosen.expectations is None:
+    if not is_fitted(chosen):
         raise InputError(
             f"{name} has neither counts nor expectations",
             field="model",

@@ -147,9 +147,11 @@ def _why_not(found: Evidence) -> str:
             "are enough."
         )
     if few_queries(found):
+        few = number_of(np.nanmin(found.curve.queries))
+        queries = f"{few} {'query' if few == '1' else 'queries'}"
         return (
-            f"Errors of the others rest on {number_of(np.nanmin(found.curve.queries))} queries in "
-            f"effect, where {ENOUGH_QUERIES:g} are needed."
+            f"Errors of the others rest on {queries} in effect, where {ENOUGH_QUERIES:g} are "
+            "needed."
         )
     return "The reasons are in section 3."
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.kinds import build_model, kind_of, kinds
+from twotowers.experiment.kinds import REQUIRED, build_model, kind_of, kinds
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import ClickModel
 
@@ -25,7 +25,7 @@ def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickMode
         except InputError as error:
             if error.field is not None:
                 raise
-            expected = nearest(given.lower(), {*MODELS, *kinds("models")})
+            expected = nearest(given.lower(), {*MODELS, *_fitted_kinds()})
             raise InputError(error.message, field="model", expected=expected) from None
     if isinstance(given, type):
         given = build_model(given)
@@ -35,3 +35,17 @@ def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickMode
         )
     name = kind_of("models", type(given)).name
     return short.get(name, name), given
+
+
+def is_fitted(model: ClickModel) -> bool:
+    """Whether counting or EM fits a model; if not, gradient descent does, to features only."""
+    return model.counts is not None or model.expectations is not None
+
+
+def _fitted_kinds() -> list[str]:
+    """The names of models that a log can be fitted by."""
+    return [
+        name
+        for name, kind in kinds("models").items()
+        if REQUIRED not in kind.parameters.values() and is_fitted(kind.holds())
+    ]

@@ -28,7 +28,7 @@ def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
         model: the click model, for one that is no file of twotowers/models.
 
     Raises:
-        InputError: the file cannot be read, or is no such file.
+        InputError: the file cannot be read, is no such file, or is a fit of another model.
     """
     with opened(path) as file:
         check_types(file.schema_arrow, COLUMNS, path)
@@ -49,7 +49,14 @@ def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
     of_documents = table.filter(pc.is_valid(table["query"])).select(["query", "document"])
     pairs = of_documents.group_by(["query", "document"]).aggregate([])
     sizes = {PER_DOCUMENT: len(pairs), PER_POSITION: positions, PER_JUMP: positions**2}
-    chosen = model_of(model or name)[1]
+    given, chosen = model_of(model or name)
+    if given != name:
+        raise InputError(
+            f"the model {given!r} was given, and the fit is of {name!r}",
+            path=path,
+            field="model",
+            expected=f"{name!r}, or none for a file of twotowers/models",
+        )
     parameters: dict[str, np.ndarray] = {}
     trials: dict[str, np.ndarray] = {}
     for part, kind in chosen.parts.items():

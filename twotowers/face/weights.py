@@ -21,6 +21,7 @@ from twotowers.face.propensities import ENDINGS, propensities
 from twotowers.files.artefacts import atomic
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.warehouse import MEMORY, database, quoted
+from twotowers.models.page import PageModel
 from twotowers.models.position_based import PositionBased
 from twotowers.report.words import numbered
 
@@ -149,6 +150,9 @@ class Weights:
             connection.execute("LOAD parquet")
             connection.execute(statement)
 
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
     def lines(self) -> Iterator[str]:
         """What is printed: how much the weights cost, and what they are valid for."""
         table = self.table
@@ -253,11 +257,17 @@ def check_by(by: str | Fit, bias: Sequence[str]) -> None:
     if not isinstance(by, Fit):
         check_choice(by, WEIGHED_BY, field="by")
     elif not isinstance(by.model, PositionBased):
+        above = isinstance(by.model, PageModel)
         raise InputError(
-            f"{by.name} has no propensity per position: whether a document is examined depends on "
-            "the clicks above it",
+            f"{by.name} has no propensity per position: "
+            + (
+                "whether a document is examined depends on the clicks above it"
+                if above
+                else "it tells no examination from relevance"
+            ),
             field="by",
-            expected="'conditional', a fit of 'pbm', or `judgments` of this fit instead of weights",
+            expected="'conditional', a fit of 'pbm'"
+            + (", or `judgments` of this fit instead of weights" if above else ""),
         )
     if (isinstance(by, Fit) or by == PBM) and list(bias) != list(BIAS):
         raise InputError(f"{list(bias)}", field="bias", expected="['position'], as the fit has it")

@@ -20,6 +20,15 @@ def wrong_type(kind: pa.DataType, field: str, path: object, expected: str) -> In
     return InputError(f"has type {str(kind)[:40]}", path=path, field=field, expected=expected)
 
 
+def check_ids(kind: pa.DataType, field: str, path: object) -> None:
+    """Raise InputError unless ids of this type are whole numbers or text."""
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not (pa.types.is_integer(inner) or is_text(inner)):
+        fraction = pa.types.is_floating(inner)
+        hint = "; pandas makes fractions of whole numbers where some are missing"
+        raise wrong_type(kind, field, path, f"whole numbers or text{hint if fraction else ''}")
+
+
 def is_text(kind: pa.DataType) -> bool:
     return (
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)

@@ -74,10 +74,12 @@ class Layout:
     Attributes:
         format: one of `twotowers.logs.opening.FORMATS`.
         columns: our name -> the file's.
+        unread: the column of impressions, if it is there and rows or pages are not read by it.
     """
 
     format: str
     columns: Mapping[str, str]
+    unread: str | None = None
 
     def __str__(self) -> str:
         """In words, with the columns whose names are not ours.
@@ -92,6 +94,9 @@ class Layout:
         told = [f"with {where}"] * bool(where) + ["positions by the order of rows"] * bool(order)
         if number := self.columns.get("page_count"):
             told.append(f"a row for so many pages as {number!r} says")
+        if self.unread:
+            row = "row" if self.format == "rows" else "page"
+            told.append(f"each {row} once, whatever {self.unread!r} says")
         return ", ".join([f"format {self.format!r}", *told])
 
 
@@ -162,7 +167,8 @@ def recognised(
         if set(wanted) <= set(known):
             own = [*wanted, *(each for each in OPTIONAL.get(name, ()) if each in known)]
             read = {ours: known[ours] for ours in own} | given
-            return Layout(name, read)
+            shown = known.get("impressions") if name in ("rows", "pages") else None
+            return Layout(name, read, None if shown in read.values() else shown)
     if format is None and any(columns <= set(names) for columns in UBI):
         return Layout("ubi", given)
     if format is not None:  # Its reader says what is missing, by its own names.

@@ -13,7 +13,7 @@ from twotowers import LOG
 from twotowers.errors import check_choice, check_range
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import are_numbers, as_kinds, read_batches
-from twotowers.files.columns import LONGEST, Rows, whole_runs
+from twotowers.files.columns import LONGEST, Rows, check_ids, whole_runs
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
 from twotowers.logs.sessions import Stream, conform
@@ -25,6 +25,7 @@ REQUIRED = ("session", "query", "document", "clicks")
 OPTIONAL = ("position", "split", "user")
 TOGETHER = "the rows of a page one after the other"
 GAPS = ("error", "close")
+IDS = ("query", "document")
 
 
 def read(
@@ -147,6 +148,8 @@ class _Rows:
         pages |= {name: lists(self._flat(table, name)) for name in self.bias}
         for name in ("document", *self.bias):
             self.rows.present(self._flat(table, name), name, "a value per row")
+        for name in IDS:
+            check_ids(self._flat(table, name).type, name, self.path)
         self.tally.seen["pages"] += len(starts)
         yield conform(pa.RecordBatch.from_pydict(pages), self.path)
 
