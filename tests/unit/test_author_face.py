@@ -320,7 +320,8 @@ class Untold(Product):
 
 @dataclass(frozen=True)
 class Wrong(Product):
-    """A user whose examination is no number, lacks, or makes chances above 1."""
+    """A user with one of three faults: examination is not a number, is missing, or makes clicks
+    more likely than 1."""
 
     how: float = 0
 

@@ -131,16 +131,19 @@ def test_an_effective_number_of_queries_gives_the_degrees_of_freedom():
     assert NORMAL_FROM > 1e3
 
 
+def links_of_one_query(rng, together: int, alone: int, decay: float) -> PairCounts:
+    """Some queries together link the first two positions. Each of some others alone links its own
+    two neighbouring positions, so that all positions are a chain."""
+    first = np.concatenate([np.zeros(together, int), range(1, alone + 1)])
+    factor = (first[:, None] + [0, 1]).ravel()
+    pair, shown = np.repeat(np.arange(len(first)), 2), np.full(len(factor), 2_000)
+    clicks = rng.binomial(shown, 0.5 * decay**factor)
+    return PairCounts.of_arrays(pair, factor, shown, clicks, factors=alone + 2)
+
+
 @pytest.mark.parametrize("correction", ["CR0", "CR2", "CR3"])
 def test_what_one_query_alone_links_has_its_error_by_clicks_and_a_doubt(correction):
-    rng = np.random.default_rng(3)
-    # 60 queries link the first two positions, each of six others links two more.
-    first = np.concatenate([np.zeros(60, int), range(1, 7)])
-    factor = (first[:, None] + [0, 1]).ravel()
-    clicks = rng.binomial(2_000, 0.5 * 0.8**factor)
-    counts = PairCounts.of_arrays(
-        np.repeat(np.arange(66), 2), factor, np.full(132, 2_000), clicks, factors=8
-    )
+    counts = links_of_one_query(np.random.default_rng(3), 60, 6, decay=0.8)
     curve = fit_conditional(counts, errors=correction)
     by_clicks = fit_conditional(counts, errors="information").error
     assert curve.error[2:] == pytest.approx(by_clicks[2:], rel=0.1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from tests.unit.test_conditional import links_of_one_query
 from twotowers.errors import InputError
 from twotowers.fitting.conditional import APART, UNCLICKED
 from twotowers.fitting.curves import ALONE
@@ -151,16 +152,9 @@ def test_queries_that_agree_exactly_are_no_reason_to_be_sure(estimator):
 
 @pytest.mark.parametrize("estimator", ["all_pairs", "adjacent_chain"])
 def test_what_one_query_alone_links_has_its_error_by_clicks(estimator):
-    rng = np.random.default_rng(0)
-    # 40 queries link the first two positions, each of 18 others links two more.
-    first = np.concatenate([np.zeros(40, int), range(1, 19)])
-    factor = (first[:, None] + [0, 1]).ravel()
-    clicks = rng.binomial(2_000, 0.5 * 0.9**factor)
-    counts = PairCounts.of_arrays(
-        np.repeat(np.arange(58), 2), factor, np.full(116, 2_000), clicks, factors=20
-    )
+    counts = links_of_one_query(np.random.default_rng(0), 40, 18, decay=0.9)
     curve = harvest(counts, estimator)
-    links = (1 / clicks.reshape(-1, 2)).sum(1)
+    links = (1 / counts.clicks.reshape(-1, 2)).sum(1)
     by_clicks = np.cumsum([links[:40].sum() / 40**2, *links[40:]])
     assert curve.error[2:] == pytest.approx(np.sqrt(by_clicks[1:]), rel=0.02)
     assert curve.swaps[1:] == pytest.approx(4 / by_clicks, rel=0.02)

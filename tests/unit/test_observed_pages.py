@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tests.own_kinds import write_own
 from tests.training import short
 from twotowers.errors import InputError
 from twotowers.experiment.fields import read
@@ -183,9 +184,7 @@ def fit_parts(parts, **setting):
 
 @pytest.mark.parametrize("model", ["dynamic_bayesian", "cascade", "dbn_in_mixture"])
 def test_a_model_of_users_who_stop_reads_no_gaps(model, tmp_path):
-    path = tmp_path / "papers" / "own" / "models" / "dbn_in_mixture.py"
-    path.parent.mkdir(parents=True)
-    path.write_text(
+    text = (
         "from dataclasses import dataclass\n"
         "from twotowers.models.dynamic_bayesian import DynamicBayesian\n"
         "from twotowers.models.mixing import MixtureModel\n"
@@ -194,6 +193,7 @@ def test_a_model_of_users_who_stop_reads_no_gaps(model, tmp_path):
         "class Mixed(MixtureModel):\n"
         "    components = (PositionBased(), DynamicBayesian())\n"
     )
+    write_own(tmp_path, "own", "models", "dbn_in_mixture", text)
     given = {"name": "fit", "log": LOG, "model": {"kind": model, "tower": "linear"},
              "training": short(learning_rate=0.1, batch=8, epochs=1)}  # fmt: skip
     own = {"paper": "own", "root": tmp_path}

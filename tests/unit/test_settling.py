@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.own_kinds import write_own
 from tests.refusals import put
 from twotowers import ROOT
 from twotowers.errors import InputError
@@ -232,9 +233,7 @@ class Wide(Tower):
 
 
 def test_a_paper_brings_towers_of_its_own(tmp_path):
-    path = tmp_path / "papers" / "towers_of_its_own" / "towers" / "wide.py"
-    path.parent.mkdir(parents=True)
-    path.write_text(PAPERS_OWN)
+    write_own(tmp_path, "towers_of_its_own", "towers", "wide", PAPERS_OWN)
     kind = kinds("towers", "towers_of_its_own", root=tmp_path)["wide"]
     assert kind.parameters == {"decay": REQUIRED, "shape": "flat", "sizes": ()}
     assert (kind.lanes, kind.lists, kind.holds.__name__) == (("decay",), ("sizes",), "Wide")
@@ -247,9 +246,7 @@ def test_a_paper_brings_towers_of_its_own(tmp_path):
 
 
 def test_a_method_says_what_may_be_lanes_and_which_values_there_are(tmp_path):
-    path = tmp_path / "papers" / "lanes_of_its_own" / "methods" / "warm.py"
-    path.parent.mkdir(parents=True)
-    path.write_text(
+    text = (
         "from twotowers.methods.descent import Weighting\n"
         "from twotowers.methods.likelihood import fit as likelihood\n"
         "from twotowers.towers.lane import Lane\n"
@@ -257,6 +254,7 @@ def test_a_method_says_what_may_be_lanes_and_which_values_there_are(tmp_path):
         "def fit(task, *, warm: int = 1, weighting: 'Weighting | Lane' = 'none'):\n"
         "    return likelihood(task, weighting=weighting)\n"
     )
+    write_own(tmp_path, "lanes_of_its_own", "methods", "warm", text)
     kind = kinds("methods", "lanes_of_its_own", root=tmp_path)["warm"]
     assert kind.parameters == {"warm": 1, "weighting": "none"}
     assert (kind.lanes, kind.trains) == (("weighting",), True)
@@ -266,9 +264,7 @@ def test_a_method_says_what_may_be_lanes_and_which_values_there_are(tmp_path):
 
 @pytest.mark.parametrize(("family", "name"), [("towers", "deep"), ("methods", "ips")])
 def test_a_papers_file_has_no_name_of_the_librarys(tmp_path, family, name):
-    path = tmp_path / "papers" / "p" / family / f"{name}.py"
-    path.parent.mkdir(parents=True)
-    path.write_text("")
+    write_own(tmp_path, "p", family, name, "")
     message = rf"{name}.py: '{name}' is one of the library's {family} .*another name of the file"
     with pytest.raises(InputError, match=message):
         kinds(family, "p", root=tmp_path)

@@ -23,8 +23,9 @@ from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
 
 Columns = float | Sequence[int] | None
-"""Features that a tower reads: a share, from the first, at least one; or the first and the last,
-from 1, where -1 is the last of all. None if it reads numbers of query-document pairs instead."""
+"""Features that a tower reads: a share of them, counted from the first, and at least one feature.
+Or the numbers of the first and the last, from 1, where -1 is the last of all. None if the tower
+reads numbers of query-document pairs instead."""
 
 
 def chosen(features: float | Sequence[int], width: int) -> slice:

@@ -63,13 +63,14 @@ EDGE = 0.01
 INSIDE = 1e-6
 """How far from 0 and 1 the slope is taken there."""
 NEAREST = 1e-12
-"""How near to 0 and 1 an estimate is that is neither."""
+"""An estimate that is neither 0 nor 1 counts as this far from them, if it is nearer."""
 FLAT = 1e-4
 """The least information that counts, in trials: less says nothing of a probability."""
 ENTRIES = 4_000_000
 """Of the blocks that are inverted at a time."""
 LARGEST = 5_000
-"""The most probabilities that are inverted together: a minute, and a gigabyte."""
+"""The most probabilities whose information is inverted as one matrix. That takes a minute and a
+gigabyte."""
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,12 @@ from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import Tower, fit_tower
 from twotowers.fitting.tower_likelihood import likelihood
 from twotowers.identifiability.hausman import hausman
-from twotowers.identifiability.overlap import FOLDS, folds_of, overlap
+from twotowers.identifiability.overlap import folds_of, overlap
 from twotowers.identifiability.residuals import calibration, residual_and_score
 from twotowers.identifiability.testing import Finding, holm, single
 
+FOLDS = 5
+"""Of queries."""
 ALARM = 0.05
 """The most that the chance of a false alarm may be."""
 

@@ -38,8 +38,6 @@ from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.pair_counts import PairCounts
 
-FOLDS = 5
-"""Of queries, for tests of towers (`twotowers.identifiability.misfit`)."""
 NUMBERS = "auc", "low", "high", "distance", "bound"
 MOST = 3_000
 """Documents of each position whose distances are computed."""

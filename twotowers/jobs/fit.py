@@ -154,7 +154,7 @@ def _where_shown(fitted: Fitted, task: Task, log: int) -> np.ndarray | None:
 def _remembered(scores: Callable | None, name: str) -> Callable | None:
     """The same scores, computed once for the same inputs: several measurements ask for them.
 
-    Scores of another shape than the documents raise InputError.
+    Calling them raises InputError if there is not a score for each document.
     """
     known = []
 

@@ -46,8 +46,8 @@ def page_losses(
 ) -> tuple[np.ndarray, np.ndarray]:
     """-ln P(click or none, as observed) at each position of a log's pages, in two versions.
 
-    The first is not given other clicks of the page. The second is given the clicks above. They are
-    equal for a model of cells. Both are [sessions, K].
+    P of the first version knows no other click of the page. P of the second is conditional on the
+    clicks above. Both are the same for a model of cells, and [sessions, K].
     """
     pages, parts = split.sessions[log], []
     for start in range(0, len(pages.query), PAGES):
