@@ -38,7 +38,7 @@ from papers.chen2024.methods.two_tower import fit_two_tower
 from papers.chen2024.models.contextual import Contextual
 from papers.chen2024.simulation import EXAMINATION, POSITIONS
 from papers.chen2024.studies.theorems import relevance_of
-from twotowers import ROOT
+from twotowers.claims.metrics import correlation, ndcg
 from twotowers.experiment.ranked_lists import Contexts, contexts_of
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.alternating import RIDGE, ExpectationMaximisation, alternate
@@ -49,7 +49,7 @@ from twotowers.identifiability.linked_lists import Lists, rows_of
 from twotowers.identifiability.merging import node_merging
 from twotowers.jobs.transfer import gains
 from twotowers.rankers.displayed import displayed
-from twotowers.results.metrics import correlation, ndcg
+from twotowers.root import ROOT
 
 RUNS, CLICKS, SEED = 10, 1_000_000, 0
 TOPS = (1, 3, 5, 10)

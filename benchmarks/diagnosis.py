@@ -39,7 +39,6 @@ from benchmarks.measure import child
 from benchmarks.pages import yes
 from benchmarks.propensities import SETTINGS, Setting, draw, draw_pages
 from scripts.filling import fill_page, markdown
-from twotowers import ROOT
 from twotowers.face import lights
 from twotowers.face.diagnosis import diagnose
 from twotowers.face.evidence import gather
@@ -50,6 +49,7 @@ from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.strength import growth_of, sessions_needed
+from twotowers.root import ROOT
 
 STOPS, NOTICED, WRONG_FORM, SILENT = 0.03, 0.95, 0.05, 0.2
 RESULTS = Path(__file__).parent / "results" / "diagnosis.csv"

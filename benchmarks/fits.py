@@ -19,10 +19,10 @@ from twotowers.files.yamls import read_yaml
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import Sessions
+from twotowers.losses.likelihood import SessionLoss
 from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.towers import two_towers
-from twotowers.objectives.likelihood import SessionLoss
 
 SIZES = {
     "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50},

@@ -20,11 +20,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.measure import CACHE, ROOT, compiled_in, seconds
+from twotowers.claims.longform import read_results
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
 from twotowers.files.yamls import read_yaml
-from twotowers.results.longform import read_results
 from twotowers.workflow import records
 from twotowers.workflow.devices import visible_gpus
 
@@ -60,9 +60,6 @@ def run(*, scale: str, settings: list[str], needs_gpu: bool) -> Iterator[dict]:
         scale: of the pipeline.
         settings: of the experiment.
         needs_gpu: whether a missing GPU is an error. Otherwise all is done on cores.
-
-    Raises:
-        InputError: a GPU is needed, and none is visible.
     """
     gpus = visible(needs_gpu)
     paper = load_paper(PAPER, read_config(read_yaml(ROOT / "config.yaml") | {"scale": scale}))

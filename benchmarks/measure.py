@@ -58,9 +58,6 @@ def child(
 
     Returns:
         the function's result, with the peak resident memory of the process as `peak_gb`.
-
-    Raises:
-        subprocess.CalledProcessError: the function failed. Its traceback is on stderr.
     """
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_"))}
     done = subprocess.run(

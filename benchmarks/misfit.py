@@ -50,13 +50,13 @@ from scipy.special import expit
 from scipy.stats import chi2
 
 from scripts.filling import fill_page, markdown
-from twotowers import ROOT
+from twotowers.claims.statistics import frequency_interval
 from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.tower_likelihood import likelihood
 from twotowers.identifiability.misfit import ALARM, misfit
 from twotowers.randomness import stream
-from twotowers.results.statistics import frequency_interval
+from twotowers.root import ROOT
 
 FALSE_ALARMS = 0.05
 """At most this share of the draws of a right tower may alarm, over all temperatures."""

@@ -45,7 +45,7 @@ import pandas as pd
 
 from benchmarks.pages import yes
 from scripts.filling import fill_page, markdown
-from twotowers import ROOT
+from twotowers.claims.statistics import frequency_interval
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
 from twotowers.fitting.em import fit_em
@@ -57,7 +57,7 @@ from twotowers.fitting.specification import fit_slope
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
-from twotowers.results.statistics import frequency_interval
+from twotowers.root import ROOT
 
 COVERAGE = (0.92, 0.98)
 """The default's coverage, per setting over all bias factors: intervals without a reason to doubt.

@@ -20,15 +20,15 @@ from flax import nnx
 
 from benchmarks.measure import ONE_THREAD, child
 from benchmarks.worlds import PAGE, SEED, wscd
-from twotowers import SPLITS
+from twotowers.claims.metrics import perplexity
 from twotowers.experiment.kinds import build_model
 from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.losses.likelihood import SessionLoss
 from twotowers.methods.descent import session_loss
 from twotowers.methods.held_out import page_losses
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.page_towers import PageTowers
-from twotowers.objectives.likelihood import SessionLoss
-from twotowers.results.metrics import perplexity
+from twotowers.splits import SPLITS
 from twotowers.towers.baseline import BaselineTower
 
 SIZES = {

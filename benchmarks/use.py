@@ -26,15 +26,15 @@ import pyarrow as pa
 
 import twotowers as tt
 from scripts.filling import fill_page, markdown
-from twotowers import ROOT
+from twotowers.claims.metrics import ndcg
+from twotowers.claims.statistics import over_seeds
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import preprocess
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import Rankings
 from twotowers.models.names import MODELS
 from twotowers.randomness import stream
-from twotowers.results.metrics import ndcg
-from twotowers.results.statistics import over_seeds
+from twotowers.root import ROOT
 
 RESULTS = Path(__file__).parent / "results"
 PAGES = [ROOT / "docs" / name for name in ("use.md", "logs.md")]

@@ -3,7 +3,7 @@
     .venv/bin/python -m benchmarks.verdicts [--trials 20000]
 
 An experiment has several lanes, each with a number per seed. The rule is that of
-`twotowers.results.verdicts`; docs/verdicts.md states it, and the error rates that it must keep. Two
+`twotowers.claims.verdicts`; docs/verdicts.md states it, and the error rates that it must keep. Two
 others are simulated beside it, at the threshold itself. Results: `results/verdicts.csv`, a row per
 rule, case, law, number of seeds and distance; `verdicts.svg`; and the tables of docs/verdicts.md.
 """
@@ -19,9 +19,9 @@ import pandas as pd
 
 from benchmarks.measure import ROOT
 from scripts.filling import fill_page, markdown
+from twotowers.claims.claims import CONTRADICTED, REPRODUCED, UNDECIDED
+from twotowers.claims.verdicts import jackknife_error, surely, unmoved_error
 from twotowers.files.artefacts import atomic
-from twotowers.results.claims import CONTRADICTED, REPRODUCED, UNDECIDED
-from twotowers.results.verdicts import jackknife_error, surely, unmoved_error
 
 SEEDS = (3, 4, 5, 7, 10)
 DISTANCES = (0, 0.5, 1, 2, 4)

@@ -10,7 +10,6 @@ import numpy as np
 
 from benchmarks.by_session import simulate_sessions
 from benchmarks.measure import CACHE
-from twotowers import SPLITS
 from twotowers.datasets.preprocess import preprocess
 from twotowers.files.artefacts import atomic
 from twotowers.logs.counts import Counts
@@ -22,6 +21,7 @@ from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
 from twotowers.models.relevance import relevance
 from twotowers.randomness import stream
+from twotowers.splits import SPLITS
 from twotowers.standins.rankings import generate
 from twotowers.standins.wscd import generate_pages
 

@@ -6,10 +6,10 @@ import pandas as pd
 import yaml
 
 from scripts.runner import run
+from twotowers.claims.gates import lines
+from twotowers.claims.recorded import read_recorded
 from twotowers.report.overview import write_overview
 from twotowers.report.paper_page import ItemPage, PaperPage, SettingPage, write_paper
-from twotowers.results.gates import lines
-from twotowers.results.recorded import read_recorded
 from twotowers.workflow.records import cost
 
 

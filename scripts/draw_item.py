@@ -1,11 +1,11 @@
 """Results of the settings an item needs -> its csv, and its figure or LaTeX table."""
 
 from scripts.runner import run
+from twotowers.claims import published
+from twotowers.claims.longform import read_results
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.kinds import build_drawing
 from twotowers.files.artefacts import atomic
-from twotowers.results import published
-from twotowers.results.longform import read_results
 
 
 def main(inputs, outputs, *, paper: str, drawing: dict, note: str, caption: str):
@@ -40,9 +40,6 @@ def check_metrics(drawing: dict, measured: set[str]) -> None:
     Args:
         drawing: Its options. `metric` and `metrics` name metrics, and so do `columns`.
         measured: What is measured.
-
-    Raises:
-        InputError: nothing measures one of them.
     """
     given = {name: drawing.get(name, ()) for name in ("metric", "metrics")}
     columns = [each for each in drawing.get("columns", ()) if isinstance(each, dict)]

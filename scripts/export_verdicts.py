@@ -15,17 +15,17 @@ import pandas as pd
 
 from scripts.filling import fill_page, markdown
 from scripts.runner import paper_module
-from twotowers import ROOT
+from twotowers.claims import published
+from twotowers.claims.claims import CONTRADICTED, REPRODUCED, Claims
+from twotowers.claims.judging import AUTHORS, authors_of, on_authors
+from twotowers.claims.standing import REAL, SIMULATION
 from twotowers.experiment.matrix import item_needs
 from twotowers.report.paper_page import tally
-from twotowers.results import published
-from twotowers.results.claims import CONTRADICTED, REPRODUCED, Claims
-from twotowers.results.judging import AUTHORS, authors_of, on_authors
-from twotowers.results.standing import REAL, SIMULATION
+from twotowers.root import ROOT
 
 PAGE = ROOT / "docs" / "verdicts.md"
 RESTS = "rests on fits that fail a gate: "
-"""Before the fits, in the reason of a verdict (`twotowers.results.judging`)."""
+"""Before the fits, in the reason of a verdict (`twotowers.claims.judging`)."""
 FIT = ["paper", "name", "setting"]
 DECIDED = (REPRODUCED, CONTRADICTED)
 

@@ -3,10 +3,10 @@
 import logging
 
 from scripts.runner import run
+from twotowers.claims.longform import write_results
 from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
 from twotowers.jobs.fit import fit_setting
-from twotowers.results.longform import write_results
 
 LOGGER = logging.getLogger("twotowers.fit")
 

@@ -1,12 +1,12 @@
 """All results of a paper -> a verdict on each of its claims, and the gates of its fits."""
 
 from scripts.runner import paper_module, run
+from twotowers.claims import published
+from twotowers.claims.gates import gates_of
+from twotowers.claims.judging import judge_all
+from twotowers.claims.longform import read_results
 from twotowers.experiment.matrix import item_needs
 from twotowers.files.artefacts import atomic
-from twotowers.results import published
-from twotowers.results.gates import gates_of
-from twotowers.results.judging import judge_all
-from twotowers.results.longform import read_results
 
 
 def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict[str, str]):

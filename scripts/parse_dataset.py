@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from scripts.runner import run
-from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES
 from twotowers.datasets.letor import read_letor
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
@@ -15,6 +14,7 @@ from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu, vectors
 from twotowers.logs.sessions import seen_in
 from twotowers.logs.tiangong import read_tiangong
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES
 
 LOGGER = logging.getLogger("twotowers.parse")
 TIANGONG = "tiangong"

@@ -1,9 +1,9 @@
 """Raw splits of a data set -> splits prepared as a paper does."""
 
 from scripts.runner import run
-from twotowers import SPLITS
 from twotowers.datasets.preprocess import preprocess, preprocess_stratified, preprocess_ultra
 from twotowers.files.rankings import read_rankings, write_rankings
+from twotowers.splits import SPLITS
 
 
 def main(inputs, outputs, *, steps: dict, label_max: float) -> None:

@@ -16,13 +16,13 @@ import pandas as pd
 
 from scripts.export_verdicts import PAGE, of_records
 from scripts.filling import fill_page
-from twotowers import ROOT
+from twotowers.claims.recorded import write_recorded
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.yamls import read_yaml
 from twotowers.report.paper_page import SUMMARY
 from twotowers.report.words import seed_range
-from twotowers.results.recorded import write_recorded
+from twotowers.root import ROOT
 from twotowers.workflow.records import processor
 
 
@@ -50,9 +50,6 @@ def record(figures: Path, paper: str, *, name: str, scale: str, root: Path = ROO
         name: Of the record: the configuration and the scale.
         scale: Of the run.
         root: The project's folder.
-
-    Raises:
-        InputError: there is no page of this paper and scale, or its code is of no commit.
     """
     path = figures / paper / SUMMARY
     summary = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

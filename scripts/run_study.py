@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from scripts.runner import run
-from twotowers.results.longform import write_results
+from twotowers.claims.longform import write_results
 
 
 def main(inputs, outputs, *, paper: str, name: str, module: str, parameters: dict, seed: int):

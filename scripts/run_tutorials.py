@@ -24,8 +24,8 @@ from contextlib import chdir, redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 
-from twotowers import ROOT
 from twotowers.files.artefacts import atomic
+from twotowers.root import ROOT
 
 PAGES = [*sorted((ROOT / "docs").glob("tutorial_*.md")), ROOT / "docs" / "coming_from.md"]
 BLOCK = re.compile(

@@ -1,9 +1,9 @@
 """Rankings of all splits -> relevance, and scores and ranks of the logging policy."""
 
 from scripts.runner import run
-from twotowers import SPLITS
 from twotowers.files.rankings import read_rankings
 from twotowers.jobs.policies import write_policy
+from twotowers.splits import SPLITS
 
 
 def main(inputs, outputs, **settings):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from twotowers import ROOT
 from twotowers.experiment.config import read_config
 from twotowers.experiment.kinds import Drawing
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.files.yamls import read_yaml
+from twotowers.root import ROOT
 
 
 @cache

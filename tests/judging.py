@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterable
 import pandas as pd
 import pytest
 
-from twotowers.results.claims import CONTRADICTED, REPRODUCED, Claim, judge
-from twotowers.results.conditions import Condition
-from twotowers.results.statistics import select
+from twotowers.claims.claims import CONTRADICTED, REPRODUCED, Claim, judge
+from twotowers.claims.conditions import Condition
+from twotowers.claims.statistics import select
 
 Change = Callable[[pd.DataFrame], object]
 

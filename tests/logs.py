@@ -5,9 +5,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.logs.opening import open_log
+from twotowers.root import ROOT
 
 YANDEX = ROOT.parent / "shared" / "data" / "yandex_20_queries" / "trainSample"
 needs_yandex = pytest.mark.skipif(

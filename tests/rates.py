@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from twotowers.claims.metrics import correlation
 from twotowers.errors import InputError
 from twotowers.fitting.click_rates import ClickRates, click_mse
-from twotowers.results.metrics import correlation
 
 # Documents 0-3 are each seen under two neighbouring factors of a circle, document 4 under one.
 FEATURE = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4])

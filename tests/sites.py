@@ -10,14 +10,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
+from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, PAPER, REPRODUCED
+from twotowers.claims.standing import REAL, SIMULATION, STAND_IN
 from twotowers.report import figures
 from twotowers.report.comparison import SOURCES
 from twotowers.report.drawings import position_bias
 from twotowers.report.latex import booktabs
 from twotowers.report.overview import write_overview, write_scales
 from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
-from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, PAPER, REPRODUCED
-from twotowers.results.standing import REAL, SIMULATION, STAND_IN
 
 TEMPERATURES = (0, 0.333, 0.666, 1)
 SETTINGS = ("misfit-linear", "misfit-omitted", "misfit-expert")

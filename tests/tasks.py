@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twotowers import SPLITS
 from twotowers.methods.task import Split, Task
 from twotowers.models.position_based import PositionBased
+from twotowers.splits import SPLITS
 
 
 def task_of(splits: Split | Mapping[str, Split], positions: int, /, **changes) -> Task:

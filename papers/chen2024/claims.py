@@ -14,7 +14,7 @@ from papers.chen2024.judges import (
     theorems,
     theory,
 )
-from twotowers.results.claims import in_order
+from twotowers.claims.claims import in_order
 
 CLAIMS = in_order(
     synthetic.CLAIMS,

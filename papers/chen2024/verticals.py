@@ -24,9 +24,6 @@ def components(log: pa.Table, factors: Sequence[str] = FACTORS) -> tuple[int, in
 
     Returns:
         The number of different bias factors in the log, and of their components.
-
-    Raises:
-        InputError: a column is not in the log.
     """
     known = [name for name in FACTORS if name in log.column_names]
     for name in factors:

@@ -4,7 +4,7 @@ The README says what git shows of when thresholds were set.
 """
 
 from papers.clax2025.judges import compression, features, fits, scale, theory, uncertainty
-from twotowers.results.claims import in_order
+from twotowers.claims.claims import in_order
 
 CLAIMS = in_order(
     fits.CLAIMS,

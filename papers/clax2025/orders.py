@@ -7,9 +7,9 @@ from itertools import combinations
 import pandas as pd
 from scipy.stats import kendalltau
 
+from twotowers.claims.claims import NotTestable
+from twotowers.claims.statistics import select
 from twotowers.models.names import MODELS
-from twotowers.results.claims import NotTestable
-from twotowers.results.statistics import select
 
 METRICS = {"mean_perplexity": "Perplexity", "mean_conditional_perplexity": "Conditional perplexity"}
 COMPRESSIONS = {"hashed": "hashing", "quotient": "quotient and remainder"}
@@ -35,9 +35,6 @@ def correlations(results: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         columns compression, ratio, metric, seed and value.
-
-    Raises:
-        NotTestable: a model is missing.
     """
     found, rows = fits(results), []
     for (metric, seed), each in found.groupby(["metric", "seed"]):

@@ -10,10 +10,10 @@ import pandas as pd
 
 from papers.dehaan2024.items.bins import bins
 from papers.dehaan2024.names import by_query, named
-from twotowers.results.claims import OURS, Claims, NotTestable, certain, in_order, seed_means
-from twotowers.results.conditions import above, at_least, at_most, below, shown, written
-from twotowers.results.standing import STAND_IN
-from twotowers.results.statistics import select
+from twotowers.claims.claims import OURS, Claims, NotTestable, certain, in_order, seed_means
+from twotowers.claims.conditions import above, at_least, at_most, below, shown, written
+from twotowers.claims.standing import STAND_IN
+from twotowers.claims.statistics import select
 
 CLAIMS = Claims()
 TWO_TOWERS = ["two-tower", "dropout", "backdoor"]

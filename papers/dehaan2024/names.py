@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from twotowers.results.statistics import select
+from twotowers.claims.statistics import select
 
 FOLDS = {"expert": "published", "expert-folds": "held out"}
 """The expert as published, and with trees that have not seen what they rank."""

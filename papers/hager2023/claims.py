@@ -7,7 +7,7 @@ The thesis tests over ten runs. Its own test decides claims 11 and 12, and needs
 """
 
 from papers.hager2023.judges import analyses, grid, theory
-from twotowers.results.claims import in_order
+from twotowers.claims.claims import in_order
 
 CLAIMS = in_order(theory.CLAIMS, grid.CLAIMS, analyses.CLAIMS)
 """All claims, by number."""

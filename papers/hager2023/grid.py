@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from twotowers.results.claims import NotTestable, rows_of
+from twotowers.claims.claims import NotTestable, rows_of
 
 DATASETS = {"mslr": "MSLR-WEB30K", "istella": "Istella-S", "yahoo": "Yahoo! Webscope"}
 METHODS = {
@@ -45,11 +45,7 @@ def log_of(dataset: str, settings: Collection[str]) -> str:
 
 
 def by_seed(results: pd.DataFrame, **where) -> pd.Series:
-    """The one value of each seed.
-
-    Raises:
-        NotTestable: there is none, or a seed has several.
-    """
+    """The one value of each seed."""
     rows = rows_of(results, **where)
     if rows["seed"].duplicated().any():
         raise NotTestable(f"several values per seed of {', '.join(map(str, where.values()))}")

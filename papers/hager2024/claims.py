@@ -12,10 +12,10 @@ from papers.hager2024.judges import artefacts, cross_encoders, tuning
 from papers.hager2024.judges.common import DEBIASED, NAIVE, SETS, cells, effects, means
 from papers.hager2024.names import METHODS, POINTWISE, RANKING
 from papers.hager2024.significance import changes, counted
-from twotowers.results.claims import OURS, Claims, NotTestable, TooFewRuns, in_order, seed_means
-from twotowers.results.conditions import above, at_least, at_most, below, exactly
-from twotowers.results.metrics import correlation
-from twotowers.results.statistics import select
+from twotowers.claims.claims import OURS, Claims, NotTestable, TooFewRuns, in_order, seed_means
+from twotowers.claims.conditions import above, at_least, at_most, below, exactly
+from twotowers.claims.metrics import correlation
+from twotowers.claims.statistics import select
 
 CLAIMS = Claims()
 HARVESTED = ("pivot_one", "adjacent_chain", "all_pairs_published")
@@ -24,12 +24,7 @@ ULTR_POINTWISE = POINTWISE[1:]
 
 
 def marks(results: pd.DataFrame, methods, metrics, sets=SETS) -> pd.Series:
-    """1, -1 or 0 of each method, set and metric, by the thesis's tests.
-
-    Raises:
-        NotTestable: a method is not there.
-        TooFewRuns: there are fewer runs than the thesis has.
-    """
+    """1, -1 or 0 of each method, set and metric, by the thesis's tests."""
     _enough_runs(results, metrics)
     tested = [changes(results, of, metrics=metrics) for of in sets]
     found = pd.concat(tested, ignore_index=True)

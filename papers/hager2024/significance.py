@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from papers.hager2024.names import FEATURES, GROUPS, LOSS, RANKING
-from twotowers.results.claims import NotTestable
-from twotowers.results.paired import against_baseline
-from twotowers.results.statistics import select
+from twotowers.claims.claims import NotTestable
+from twotowers.claims.paired import against_baseline
+from twotowers.claims.statistics import select
 
 ALPHA = 0.01
 UNITS = {"run": "runs of queries", "query": "queries"}
@@ -30,14 +30,11 @@ def changes(
     Args:
         results: With the values of every query, or with printed marks.
         features: The prefix of the settings.
-        unit: What counts as a pair; see `twotowers.results.paired.against_baseline`.
+        unit: What counts as a pair; see `twotowers.claims.paired.against_baseline`.
         metrics: Those to test.
 
     Returns:
         Columns setting, metric and value: 1 (higher), -1 (lower) or 0.
-
-    Raises:
-        NotTestable: marks are printed, and not those of this unit.
     """
     of = {"query_nll" if metric == LOSS else f"query_{metric}": metric for metric in metrics}
     names = [f"{features}-{name}" for group in GROUPS for name in group]

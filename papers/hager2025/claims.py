@@ -4,6 +4,6 @@ The README says what git shows of when thresholds were set, and which were chang
 """
 
 from papers.hager2025.judges import fits, ours, theory
-from twotowers.results.claims import in_order
+from twotowers.claims.claims import in_order
 
 CLAIMS = in_order(fits.CLAIMS, theory.CLAIMS, ours.CLAIMS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from twotowers.results.claims import rows_of
-from twotowers.results.statistics import select
+from twotowers.claims.claims import rows_of
+from twotowers.claims.statistics import select
 
 FITS = {
     "early stopping, start default": {"setting": "stopped-early", "start": "random"},
@@ -40,11 +40,7 @@ def named(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def changes(results: pd.DataFrame, setting: str) -> pd.Series:
-    """How far apart estimates from a start at random and at zero lie, by seed and position.
-
-    Raises:
-        NotTestable: there are no results of both.
-    """
+    """How far apart estimates from a start at random and at zero lie, by seed and position."""
     rows = rows_of(results, setting=setting, metric="position_bias", start=["random", "zero"])
     wide = rows.pivot(index=["seed", "position"], columns="start", values="value")
     return (wide["random"] - wide["zero"]).abs()

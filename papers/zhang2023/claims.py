@@ -6,7 +6,7 @@ they were set, and which were changed. A claim that fails on the paper's own tab
 """
 
 from papers.zhang2023.judges import ours, stores, table1, theory, tuning
-from twotowers.results.claims import in_order
+from twotowers.claims.claims import in_order
 
 CLAIMS = in_order(table1.CLAIMS, tuning.CLAIMS, stores.CLAIMS, theory.CLAIMS, ours.CLAIMS)
 """All claims, by number."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from twotowers.results.claims import rows_of, seed_means
+from twotowers.claims.claims import rows_of, seed_means
 
 WORLDS = {
     "": "Annotated labels,\nposition-based user",

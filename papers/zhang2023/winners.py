@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from twotowers.claims.claims import rows_of, seed_means
+from twotowers.claims.statistics import BAND, compare, paired_p, select
 from twotowers.identifiability.testing import holm
-from twotowers.results.claims import rows_of, seed_means
-from twotowers.results.statistics import BAND, compare, paired_p, select
 
 POLICIES = {1.0: "Oracle", 0.8: "L1", 0.6: "L2", 0.2: "L3", 0.0: "Random"}
 """From the weight w of the label to the policy's name, strongest first."""
@@ -87,11 +87,7 @@ def cells(
     by: str = "ndcg",
     metric: str = "ndcg@5",
 ) -> pd.DataFrame:
-    """Means over seeds: a row per policy, strongest first, and a column per method.
-
-    Raises:
-        NotTestable: a number is missing.
-    """
+    """Means over seeds: a row per policy, strongest first, and a column per method."""
     columns = {}
     for method in methods:
         setting = f"{dataset}-{method}"
@@ -122,9 +118,6 @@ def better_than_pal(results: pd.DataFrame, dataset: str, by: str = "ndcg") -> pd
 
     Of ours a two-sided paired t test over the test queries, each query's nDCG@5 being its mean
     over seeds, Holm-corrected for all ten tests of the data set. Of the published table its marks.
-
-    Raises:
-        NotTestable: there are neither queries nor marks.
     """
     if "query" not in results or results["query"].isna().all():
         return cells(results, dataset, REMEDIES, by, "significant") > 0

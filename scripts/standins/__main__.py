@@ -15,7 +15,7 @@ from importlib import import_module
 
 from scripts.filling import fill_page
 from scripts.standins.targets import Tables, missed, written
-from twotowers import ROOT
+from twotowers.root import ROOT
 
 PAGES = {
     "mslr": "standins",

@@ -16,8 +16,8 @@ from scipy.optimize import brentq
 from scripts.filling import markdown
 from scripts.standins.targets import SEED, Tables, Target, apart, descend
 from scripts.standins.uva import CLICKS, DOCUMENTS, ONE, PAIRS, QUERIES, RANDOM_NDCG, RATES, TWO
+from twotowers.claims.metrics import dcg, mrr, ndcg
 from twotowers.randomness import stream
-from twotowers.results.metrics import dcg, mrr, ndcg
 from twotowers.standins.baidu import (
     CANDIDATES,
     FILE,

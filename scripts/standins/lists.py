@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from scripts.standins.targets import SEED, Tables, Target, mean_of, thousandths, told
+from twotowers.claims.metrics import arp, ndcg
 from twotowers.datasets.preprocess import preprocess_stratified
 from twotowers.files.rankings import Rankings
 from twotowers.rankers.trees import fit_lambdamart, some_queries
-from twotowers.results.metrics import arp, ndcg
 from twotowers.standins.rankings import generate
 
 SIZES = {"yahoo_ltr": {"train": 4000, "test": 2000}, "istella_s_ltr": {"train": 1500, "test": 1000}}

@@ -10,7 +10,7 @@ import numpy as np
 
 from scripts.filling import markdown
 from scripts.standins.targets import SEED, Tables, Target, mean_of
-from twotowers import ROOT, SPLITS
+from twotowers.claims.metrics import ndcg
 from twotowers.datasets.preprocess import preprocess, signed_log1p
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import Paper, load_paper
@@ -25,7 +25,8 @@ from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.towers import two_towers
 from twotowers.rankers.training import train_ranker
-from twotowers.results.metrics import ndcg
+from twotowers.root import ROOT
+from twotowers.splits import SPLITS
 from twotowers.standins.rankings import generate
 
 NAME, PAPER, SCALE = "mslr30k", "hager2025", "laptop"

@@ -105,7 +105,7 @@ def told(rows: Sequence[tuple], *further: str) -> str:
 
 
 def mean_of(metric: Callable, scores: np.ndarray, lists: Rankings, **options) -> float:
-    """The mean of a metric of `twotowers.results.metrics` over lists, of [rows] scores."""
+    """The mean of a metric of `twotowers.claims.metrics` over lists, of [rows] scores."""
     *columns, where = lists.padded(scores, lists.label)
     return float(metric(*columns, where=where, **options).mean())
 

@@ -14,8 +14,8 @@ from scipy.special import expit
 
 from scripts.filling import markdown
 from scripts.standins.targets import SEED, Tables, Target, apart, descend, nearest_law
+from twotowers.claims.metrics import dcg, ndcg
 from twotowers.randomness import stream
-from twotowers.results.metrics import dcg, ndcg
 from twotowers.standins.uva import LAW, Law, candidates, draw, labels_of
 
 # Thesis, Table 3.1.

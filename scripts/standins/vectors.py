@@ -10,7 +10,6 @@ from papers.chen2024.simulation import POSITIONS
 from papers.chen2024.studies.connectivity import components, graph
 from scripts.filling import markdown
 from scripts.standins.targets import SEED, Tables
-from twotowers import ROOT
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.experiment.ranked_lists import Contexts, click_chance, contexts_of
 from twotowers.files.rankings import Rankings, rank
@@ -21,6 +20,7 @@ from twotowers.identifiability.contexts import Places, assign_contexts, vector_i
 from twotowers.jobs.transfer import gains
 from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.rankers.trees import fit_trees
+from twotowers.root import ROOT
 from twotowers.standins.rankings import generate
 
 QUERIES = {"yahoo": 19_944, "istella_s": 19_245}

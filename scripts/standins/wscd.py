@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from scripts.standins.targets import SEED, Tables, Target, descend, thousandths, told
-from twotowers import LOG, ROOT
+from twotowers.claims.statistics import select
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
 from twotowers.experiment.settings import Setting
@@ -34,7 +34,8 @@ from twotowers.models.global_rate import GlobalRate
 from twotowers.models.position_based import PositionBased
 from twotowers.models.rank_rate import RankRate
 from twotowers.randomness import stream
-from twotowers.results.statistics import select
+from twotowers.root import ROOT
+from twotowers.splits import LOG
 from twotowers.standins.wscd import LAW, Law, draw
 
 MODELS = {

@@ -8,14 +8,15 @@ import pytest
 
 from scripts.fetch_dataset import main as fetch
 from scripts.parse_dataset import main as parse
-from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT
+from twotowers.claims.standing import UNVERIFIED
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
 from twotowers.files.yamls import read_yaml
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.formats.baidu import EMBEDDING
-from twotowers.results.standing import UNVERIFIED
+from twotowers.root import ROOT
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES
 from twotowers.standins.baidu import PARTS, world_of
 from twotowers.standins.baidu_files import annotation_rows, log_rows, write_rows
 from twotowers.workflow.descriptions import needs_data

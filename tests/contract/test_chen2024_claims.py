@@ -23,10 +23,10 @@ from tests.contract.chen2024 import (
 )
 from tests.items import experiment
 from tests.judging import altered, assert_borne_out, assert_broken, by, mutation_tests, times, to
-from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
-from twotowers.results.published import results as published_results
-from twotowers.results.standing import REAL, STAND_IN, UNVERIFIED
-from twotowers.results.statistics import select
+from twotowers.claims.claims import NOT_TESTABLE, REPRODUCED, judge
+from twotowers.claims.published import results as published_results
+from twotowers.claims.standing import REAL, STAND_IN, UNVERIFIED
+from twotowers.claims.statistics import select
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
 ITEMS = experiment("chen2024").items

@@ -15,12 +15,12 @@ from papers.chen2024.simulation import EXAMINATION
 from papers.chen2024.studies import example2 as example2_study
 from tests.contract.chen2024 import SEEDS, made_up
 from tests.items import drawing, experiment
-from twotowers import ROOT
+from twotowers.claims import published
+from twotowers.claims.longform import read_results, write_results
+from twotowers.claims.statistics import BAND, over_seeds, select
 from twotowers.errors import InputError
 from twotowers.report.comparison import side_by_side
-from twotowers.results import published
-from twotowers.results.longform import read_results, write_results
-from twotowers.results.statistics import BAND, over_seeds, select
+from twotowers.root import ROOT
 
 matplotlib.use("agg")
 

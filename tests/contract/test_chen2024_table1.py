@@ -13,10 +13,10 @@ from benchmarks.chen2024 import read_lists
 from papers.chen2024.methods.rate_dla import MeanRatio
 from papers.chen2024.simulation import EXAMINATION
 from papers.chen2024.studies.theorems import relevance_of
+from twotowers.claims.metrics import correlation, ndcg
 from twotowers.fitting.alternating import alternate
 from twotowers.fitting.click_rates import ClickRates, click_mse, fit_naive, simulate_rates
 from twotowers.randomness import stream
-from twotowers.results.metrics import correlation, ndcg
 
 AUTHORS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "chen2024_k2"
 pytestmark = pytest.mark.skipif(not AUTHORS.exists(), reason=f"{AUTHORS} is absent")

@@ -5,8 +5,8 @@ from importlib import import_module
 import pandas as pd
 import pytest
 
-from twotowers import ROOT
-from twotowers.results.claims import NOT_TESTABLE, judge
+from twotowers.claims.claims import NOT_TESTABLE, judge
+from twotowers.root import ROOT
 
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/claims.py"))
 CLAIMS = {

@@ -18,12 +18,12 @@ from papers.clax2025.orders import COMPRESSIONS, WITHOUT_TABLE, between_division
 from papers.clax2025.studies.em_gradient import run
 from tests.items import drawing, experiment
 from tests.judging import altered, assert_borne_out, assert_broken, by, mutation_tests, to
+from twotowers.claims.claims import NOT_TESTABLE, REPRODUCED, judge
+from twotowers.claims.judging import on_authors
+from twotowers.claims.published import about, bands, results, runs
+from twotowers.claims.statistics import select
 from twotowers.models.names import MODELS
 from twotowers.report.comparison import side_by_side
-from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, judge
-from twotowers.results.judging import on_authors
-from twotowers.results.published import about, bands, results, runs
-from twotowers.results.statistics import select
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 

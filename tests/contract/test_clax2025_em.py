@@ -11,8 +11,8 @@ from papers.clax2025.items import priors
 from papers.clax2025.names import HIDDEN, NINTH
 from papers.clax2025.studies.em_gradient import click_loss_difference, posteriors
 from tests.items import drawing, experiment
-from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, judge
-from twotowers.results.published import bands
+from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, judge
+from twotowers.claims.published import bands
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 ITEMS = experiment("clax2025", "paper").items

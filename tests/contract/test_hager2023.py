@@ -17,16 +17,16 @@ from papers.hager2023.studies import lists, mechanism, theory
 from papers.hager2023.studies import onehot as onehot_study
 from tests.items import drawing, experiment
 from tests.unit.simulated import write_world
-from twotowers import SPLITS
+from twotowers.claims.claims import judge
+from twotowers.claims.published import bands, results, runs
+from twotowers.claims.statistics import select
 from twotowers.experiment.simulated import Policy, Sessions, SimulatedLog, draw_cells
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.cells import Pairs
 from twotowers.logs.policies import ScoredPairs
 from twotowers.models.losses import cell_losses
 from twotowers.models.position_based import PositionBased
-from twotowers.results.claims import judge
-from twotowers.results.published import bands, results, runs
-from twotowers.results.statistics import select
+from twotowers.splits import SPLITS
 
 AT = {claim.id: claim for claim in CLAIMS}
 

@@ -13,9 +13,9 @@ from papers.hager2023.judges.analyses import UNEVEN
 from papers.hager2023.judges.grid import EARLY
 from papers.hager2023.studies import theory
 from tests.judging import altered, assert_borne_out, by, mutation_tests, times, to
-from twotowers.results.claims import NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
-from twotowers.results.published import bands
-from twotowers.results.verdicts import decide
+from twotowers.claims.claims import NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
+from twotowers.claims.published import bands
+from twotowers.claims.verdicts import decide
 
 AT = {claim.id: claim for claim in CLAIMS}
 SEEDS = range(grid.RUNS)

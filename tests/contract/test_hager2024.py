@@ -17,11 +17,11 @@ from papers.hager2024.significance import changes
 from papers.hager2024.studies import counts
 from tests.items import drawing
 from tests.judging import mutation_tests, times, to
-from twotowers import ROOT
+from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
+from twotowers.claims.published import bands, results
+from twotowers.claims.statistics import select
 from twotowers.encoders.sequences import sequences
-from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
-from twotowers.results.published import bands, results
-from twotowers.results.statistics import select
+from twotowers.root import ROOT
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 item = partial(drawing, "hager2024", scale="paper")

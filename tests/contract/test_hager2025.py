@@ -13,10 +13,10 @@ from papers.hager2025.judges.fits import MISFIT
 from papers.hager2025.published import SETTINGS
 from tests.items import drawing, experiment
 from tests.judging import Change, altered, by, mutation_tests
-from twotowers.results import published
-from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
-from twotowers.results.judging import judge_all
-from twotowers.results.statistics import BAND, select
+from twotowers.claims import published
+from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
+from twotowers.claims.judging import judge_all
+from twotowers.claims.statistics import BAND, select
 
 matplotlib.use("agg")
 

@@ -23,14 +23,14 @@ from papers.hager2025.stopping import named
 from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
 from tests.items import drawing, experiment
 from tests.judging import Change, altered, assert_borne_out, assert_broken, times, to, untested
-from twotowers import ROOT
+from twotowers.claims import published
+from twotowers.claims.claims import NOT_TESTABLE, judge
+from twotowers.claims.longform import read_results, write_results
+from twotowers.claims.statistics import BAND, select
 from twotowers.experiment.kinds import build_drawing
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.models.relevance import relevance
-from twotowers.results import published
-from twotowers.results.claims import NOT_TESTABLE, judge
-from twotowers.results.longform import read_results, write_results
-from twotowers.results.statistics import BAND, select
+from twotowers.root import ROOT
 
 JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip(ascii_lowercase)) > 10}
 BANDS = published.bands("hager2025")

@@ -28,11 +28,11 @@ from tests.judging import altered, to
 from tests.training import short
 from tests.unit.simulated import POSITIONS as WORLD_POSITIONS
 from tests.unit.simulated import write_world
+from twotowers.claims import published
+from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, judge
+from twotowers.claims.statistics import paired_p, select
 from twotowers.report.comparison import comparison_view
 from twotowers.report.figures import save
-from twotowers.results import published
-from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, judge
-from twotowers.results.statistics import paired_p, select
 
 AUTHORS = published.results("zhang2023")
 BANDS = published.bands("zhang2023")

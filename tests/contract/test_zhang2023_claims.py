@@ -13,7 +13,7 @@ from papers.zhang2023.judges.ours import SEEN
 from papers.zhang2023.judges.theory import STRICT
 from papers.zhang2023.winners import DATASETS, POLICIES
 from tests.judging import altered, assert_borne_out, assert_broken, by, times, to, untested
-from twotowers.results.claims import NOT_TESTABLE, judge
+from twotowers.claims.claims import NOT_TESTABLE, judge
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 # The store's logs are nobody else's.

@@ -13,7 +13,6 @@ import pyarrow as pa
 from tests.fuzz import oracle, tables
 from tests.fuzz.mutations import mutate
 from tests.streams import cells_of
-from twotowers import ROOT
 from twotowers.datasets import letor
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
@@ -24,6 +23,7 @@ from twotowers.identifiability.diagnosis import check_log
 from twotowers.logs.formats.ubi import read as read_ubi
 from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.tiangong import read_tiangong
+from twotowers.root import ROOT
 
 CORPUS = Path(__file__).with_name("corpus")
 CONFIG = read_config(read_yaml(ROOT / "config.yaml"))

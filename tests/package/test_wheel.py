@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 from tests.logs import shop_rows
 from tests.running import ran
-from twotowers import ROOT
+from twotowers.root import ROOT
 
 pytestmark = pytest.mark.xdist_group("wheel")  # which is built once
 

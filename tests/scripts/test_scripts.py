@@ -36,7 +36,7 @@ from scripts import (
 )
 from tests.items import experiment
 from tests.training import short
-from twotowers import LOG, ROOT, SPLITS
+from twotowers.claims.claims import NOT_TESTABLE
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.sources import Source, resolve, source
 from twotowers.errors import InputError
@@ -45,7 +45,8 @@ from twotowers.logs.counting import count_cells, seen
 from twotowers.logs.observed import observed_splits
 from twotowers.logs.sessions import seen_in
 from twotowers.rankers.svm import sample_queries, train_rank_svm
-from twotowers.results.claims import NOT_TESTABLE
+from twotowers.root import ROOT
+from twotowers.splits import LOG, SPLITS
 from twotowers.standins.logs import generate_log
 from twotowers.workflow.records import read
 

@@ -9,8 +9,8 @@ from sphinx.util.inventory import InventoryFile
 import twotowers
 from tests.browser import check_page, find_chromium
 from tests.running import ran
-from twotowers import ROOT
 from twotowers.models.names import MODELS
+from twotowers.root import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,10 @@ from scripts.filling import filled, markdown
 from scripts.standins import mslr, uva, wscd
 from scripts.standins.__main__ import PAGES
 from scripts.standins.targets import HEADS, Target, descend, missed, moved, written
-from twotowers import ROOT, SPLITS
 from twotowers.experiment.simulated import Sessions
 from twotowers.files.rankings import Rankings
+from twotowers.root import ROOT
+from twotowers.splits import SPLITS
 
 BRIEF = {"batch": 8, "steps": 2, "epochs": 1}
 

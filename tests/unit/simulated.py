@@ -4,13 +4,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers import SPLITS
 from twotowers.experiment import fields
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.lane_sessions import read_lane_sessions
 from twotowers.logs.policies import read_scores
+from twotowers.splits import SPLITS
 
 POSITIONS, QUERIES, WIDTH = 5, 8, 3
 LOG = {

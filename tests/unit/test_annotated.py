@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
-from twotowers.results.annotated import joined_by_number, logged_ndcg, nll_of_pages, of_each_query
-from twotowers.results.paired import against_baseline
+from twotowers.claims.annotated import joined_by_number, logged_ndcg, nll_of_pages, of_each_query
+from twotowers.claims.paired import against_baseline
 
 QUERIES, DOCUMENTS = 7, 14
 RNG = np.random.default_rng(3)

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from twotowers.claims.longform import write_results
 from twotowers.errors import InputError
 from twotowers.files import artefacts
 from twotowers.files.artefacts import atomic, put_in_order
-from twotowers.results.longform import write_results
 
 FULL = Path("/dev/full")
 """A device on which every write fails, as on a full disk."""

@@ -10,6 +10,7 @@ from flax import nnx
 from scipy.special import logit
 
 import twotowers as tt
+from twotowers.claims.metrics import ndcg
 from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
 from twotowers.heads.head import Head
@@ -18,7 +19,6 @@ from twotowers.methods.task import Fitted, Task, cells
 from twotowers.models.chances import log_sigmoid
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel, odds_of
-from twotowers.results.metrics import ndcg
 from twotowers.towers.lane import Lane
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import Tower, number, value_of

@@ -10,7 +10,6 @@ import pyarrow.feather
 import pytest
 
 from scripts.parse_dataset import main as parse
-from twotowers import ANNOTATIONS, DOCUMENTS, PAGES
 from twotowers.datasets.download import locate, manifest
 from twotowers.datasets.sources import source
 from twotowers.errors import InputError
@@ -29,6 +28,7 @@ from twotowers.logs.formats.baidu import (
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.sessions import read_sessions, seen_in, write_sessions
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, PAGES
 from twotowers.text.lexical import LEXICAL
 
 # Sessions 3 (a query shown before), 5 and 9, with gaps in numbers and in positions.

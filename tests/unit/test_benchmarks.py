@@ -31,6 +31,7 @@ from benchmarks import (
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
 from benchmarks.replay import Arrays, Samples, collate, replay
+from twotowers.claims.longform import write_results
 from twotowers.errors import InputError
 from twotowers.experiment import simulated_clicks
 from twotowers.fitting.counted import PageLog
@@ -40,7 +41,6 @@ from twotowers.logs import counts, simulation
 from twotowers.logs.simulation import Sessions
 from twotowers.models.names import MODELS
 from twotowers.models.towers import two_towers
-from twotowers.results.longform import write_results
 from twotowers.workflow import records
 
 

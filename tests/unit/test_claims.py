@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from twotowers import ROOT
-from twotowers.files.yamls import read_yaml
-from twotowers.results.claims import (
+from twotowers.claims.claims import (
     CONTRADICTED,
     NOT_TESTABLE,
     ORIGINS,
@@ -22,7 +20,7 @@ from twotowers.results.claims import (
     judge,
     seed_means,
 )
-from twotowers.results.conditions import (
+from twotowers.claims.conditions import (
     RELATIONS,
     above,
     at_least,
@@ -37,6 +35,8 @@ from twotowers.results.conditions import (
     short,
     shown,
 )
+from twotowers.files.yamls import read_yaml
+from twotowers.root import ROOT
 
 TAUS = (0, 0.333, 1)
 

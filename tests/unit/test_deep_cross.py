@@ -11,9 +11,9 @@ from flax import nnx
 from tests.training import short
 from twotowers.errors import InputError
 from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.losses.likelihood import SessionLoss
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.page_towers import PageTowers
-from twotowers.objectives.likelihood import SessionLoss
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.deep_cross import DeepCrossTower
 from twotowers.towers.lane import Lane

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from twotowers import ROOT
+from twotowers.root import ROOT
 
 MODULES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)

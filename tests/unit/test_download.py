@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from twotowers import SPLITS
 from twotowers.datasets.download import RETRIES, fetch, locate, manifest, obtain
 from twotowers.datasets.sources import source, source_from_config
 from twotowers.errors import InputError
+from twotowers.splits import SPLITS
 
 FILES = {f"sample/{name}.txt": f"1 qid:1 1:{n}\n".encode() for n, name in enumerate("abc")}
 

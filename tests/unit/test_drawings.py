@@ -4,12 +4,12 @@ import pandas as pd
 import pytest
 
 from tests.items import experiment
-from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment import fields
 from twotowers.experiment.items import Item
 from twotowers.experiment.kinds import MADE_BY, REQUIRED, build_drawing, find, kinds
 from twotowers.report.figures import save
+from twotowers.root import ROOT
 
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 BIAS = {"kind": "position_bias", "settings": {"fit": "F"}, "where": {"strength": 1}}

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import twotowers
-from twotowers import ROOT
+from twotowers.root import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))

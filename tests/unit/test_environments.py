@@ -18,8 +18,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from twotowers import ROOT
 from twotowers.experiment.config import Config
+from twotowers.root import ROOT
 from twotowers.workflow import plan
 from twotowers.workflow.provenance import _closure
 

@@ -6,7 +6,6 @@ import pytest
 import yaml
 
 from tests.refusals import put, refusals
-from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
 from twotowers.experiment.kinds import kinds
@@ -16,6 +15,7 @@ from twotowers.experiment.paper import load_paper
 from twotowers.experiment.parts import Examination
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.files.yamls import read_yaml
+from twotowers.root import ROOT
 
 CONFIG = read_yaml(ROOT / "config.yaml")
 SCALES = ("smoke", "laptop", "paper")

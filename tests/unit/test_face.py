@@ -16,11 +16,11 @@ import pytest
 import twotowers as tt
 from tests.logs import shop_rows
 from tests.running import ran
-from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.face.comparison import _clustered
 from twotowers.models.user_browsing import UserBrowsing
+from twotowers.root import ROOT
 
 HEAVY = {"numpy", "scipy", "pandas", "pyarrow", "duckdb", "narwhals", "jax", "yaml", "jsonschema"}
 FURTHER = ("jax", "flax", "optax", "rax", "sklearn", "lightgbm", "seaborn", "snakemake", "pydantic",

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex, to_rgb, to_rgba
 
-from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.report import charts, figures
+from twotowers.root import ROOT
 
 TRUTH = -np.log(np.arange(1, 26))
 DRAW = """

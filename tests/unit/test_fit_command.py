@@ -12,12 +12,12 @@ import pytest
 
 import twotowers as tt
 from tests.logs import clicked_rows
-from twotowers import ROOT
 from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.fitting.prior import Prior
 from twotowers.logs.observed_pages import divide
 from twotowers.models.names import MODELS
+from twotowers.root import ROOT
 
 
 @pytest.fixture

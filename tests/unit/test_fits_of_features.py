@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from twotowers import ANNOTATIONS, DOCUMENTS, LOG
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
@@ -15,6 +14,7 @@ from twotowers.logs.described import read_documents, write_documents
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.sessions import write_sessions
 from twotowers.methods.task import Fitted
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG
 from twotowers.standins.uva import WIDTH, generate_annotations, generate_documents, generate_pages
 
 SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}

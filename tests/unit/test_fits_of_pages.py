@@ -10,7 +10,6 @@ from flax import nnx
 
 from benchmarks.by_session import cells_of
 from tests.unit.simulated import POSITIONS, WIDTH, policies, read, settled, simulated, write_world
-from twotowers import SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment import fields
 from twotowers.experiment.kinds import find
@@ -28,6 +27,7 @@ from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 from twotowers.models.towers import two_towers
+from twotowers.splits import SPLITS
 from twotowers.towers.lane import Lane
 
 TRAINING = {"learning_rate": 0.05, "batch": 20, "steps": 30, "epochs": 4, "patience": 2,

@@ -17,11 +17,11 @@ from twotowers.fitting.batches import batch_order
 from twotowers.fitting.gradient import FitSettings, fit, mean_loss
 from twotowers.fitting.newton import fit_embedding
 from twotowers.logs.counts import Counts
+from twotowers.losses.likelihood import SessionLoss
 from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
 from twotowers.models.towers import two_towers
-from twotowers.objectives.likelihood import SessionLoss
 
 SETTINGS = FitSettings(
     learning_rate=0.01, weight_decay=0.0, batch=2, steps=5, epochs=8, patience=2, min_delta=0.1

@@ -13,6 +13,10 @@ from flax import nnx
 from scipy.special import logit
 
 from tests.tasks import task_of
+from twotowers.claims.claims import CONTRADICTED, GATE, REPRODUCED, UNDECIDED, Claim
+from twotowers.claims.conditions import above, shown
+from twotowers.claims.gates import gates_of, lines, of_failing
+from twotowers.claims.judging import judge_all
 from twotowers.fitting.estimates import Estimate
 from twotowers.jobs.gates import compared, fall_at_limit, gates, trivial_loss
 from twotowers.jobs.measures import measure
@@ -35,10 +39,6 @@ from twotowers.models.rank_rate import RankRate
 from twotowers.models.simplified_bayesian import SimplifiedBayesian
 from twotowers.models.towers import two_towers
 from twotowers.models.user_browsing import UserBrowsing
-from twotowers.results.claims import CONTRADICTED, GATE, REPRODUCED, UNDECIDED, Claim
-from twotowers.results.conditions import above, shown
-from twotowers.results.gates import gates_of, lines, of_failing
-from twotowers.results.judging import judge_all
 
 QUERIES, LENGTH = 6, 4
 

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.streams import cells_of
-from twotowers import ROOT
 from twotowers.datasets import letor
 from twotowers.datasets.download import manifest, obtain
 from twotowers.datasets.letor import read_letor
@@ -23,6 +22,7 @@ from twotowers.face.identification import any_log, read_columns
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.tiangong import read_tiangong
+from twotowers.root import ROOT
 
 
 def case(what, *values):

@@ -10,7 +10,7 @@ from benchmarks.by_session import cells_of, simulate_sessions
 from tests.training import short
 from tests.unit import simulated
 from tests.unit.simulated import POSITIONS
-from twotowers import SPLITS
+from twotowers.claims.metrics import shown_ndcg
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
@@ -21,7 +21,7 @@ from twotowers.jobs.fit import fit_setting
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
 from twotowers.methods import likelihood
-from twotowers.results.metrics import shown_ndcg
+from twotowers.splits import SPLITS
 
 STRENGTHS, TEMPERATURES = [-1, 1], [0, 1]
 TRAINING = short(0.05, batch=4, epochs=3, steps=6, patience=2, min_delta=1e-5)

@@ -6,8 +6,8 @@ import rax
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twotowers.claims.metrics import arp, correlation, dcg, mrr, ndcg, shown_arp
 from twotowers.logs.counts import Counts
-from twotowers.results.metrics import arp, correlation, dcg, mrr, ndcg, shown_arp
 
 log2 = np.log2
 

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from twotowers.claims import published
+from twotowers.claims.moments import measured, moments, runs, whole, with_most
 from twotowers.errors import InputError
 from twotowers.report import latex
 from twotowers.report.drawings import counts
-from twotowers.results import published
-from twotowers.results.moments import measured, moments, runs, whole, with_most
 
 RESULTS = pd.DataFrame(
     [

@@ -13,9 +13,9 @@ from rax.utils import normalize_probabilities
 from scipy.optimize import approx_fprime
 from scipy.special import expit, log_softmax, softmax
 
-from twotowers.objectives.listwise import Normalised, attention_rank_loss, dual_losses, softmax_loss
-from twotowers.objectives.pairwise import lambda_rank_loss, pairwise_debiasing_loss, ratio_penalty
-from twotowers.objectives.pointwise import (
+from twotowers.losses.listwise import Normalised, attention_rank_loss, dual_losses, softmax_loss
+from twotowers.losses.pairwise import lambda_rank_loss, pairwise_debiasing_loss, ratio_penalty
+from twotowers.losses.pointwise import (
     clipped_weights,
     inverse_propensity_loss,
     regression_em_loss,

@@ -14,7 +14,7 @@ from tests.training import short
 from tests.unit import simulated
 from tests.unit.test_listwise import centred
 from tests.unit.test_method_kinds import task as task_of_counts
-from twotowers import SPLITS
+from twotowers.claims.annotated import logged_ndcg
 from twotowers.errors import InputError
 from twotowers.experiment.fields import read
 from twotowers.experiment.kinds import find
@@ -24,6 +24,8 @@ from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.simulation import Sessions
+from twotowers.losses.likelihood import SessionLoss
+from twotowers.losses.pages import PairwiseDebiasing, Softmax, offset
 from twotowers.methods import (
     backdoor,
     clipped_ips,
@@ -40,10 +42,8 @@ from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 from twotowers.models.towers import TwoTowers, two_towers
-from twotowers.objectives.likelihood import SessionLoss
-from twotowers.objectives.pages import PairwiseDebiasing, Softmax, offset
 from twotowers.rankers.folds import contiguous_folds, cross_fitted
-from twotowers.results.annotated import logged_ndcg
+from twotowers.splits import SPLITS
 from twotowers.towers.lane import Lane
 
 QUERIES, DOCUMENTS, POSITIONS, WIDTH = 12, 6, 5, 3

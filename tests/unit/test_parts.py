@@ -18,9 +18,9 @@ from twotowers.fitting.batches import draw_epochs
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.heads.reversal import Reversal
 from twotowers.logs.counts import Counts
+from twotowers.losses.likelihood import CountLoss
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.towers import two_towers
-from twotowers.objectives.likelihood import CountLoss
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.dense import MOMENTUM, DenseTower
 from twotowers.towers.lane import Lane

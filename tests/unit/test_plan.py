@@ -16,11 +16,11 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import LOGS
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import Paper, load_paper
+from twotowers.root import ROOT
 from twotowers.workflow import dataset_jobs, planning
 from twotowers.workflow import plan as plans
 from twotowers.workflow.descriptions import (

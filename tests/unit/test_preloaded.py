@@ -14,7 +14,7 @@ import pytest
 
 from scripts.runner import PRELOADED
 from tests.running import ran
-from twotowers import ROOT
+from twotowers.root import ROOT
 from twotowers.workflow.preloaded import FOLDER
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux preloads")

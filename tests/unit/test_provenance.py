@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from twotowers import ROOT
+from twotowers.root import ROOT
 from twotowers.workflow import provenance
 from twotowers.workflow.dataset_jobs import STANDINS, standin_file
 from twotowers.workflow.provenance import code_digest, code_version

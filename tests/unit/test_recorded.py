@@ -10,11 +10,11 @@ import pytest
 
 from scripts.record_evidence import record
 from tests.sites import claim
+from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
+from twotowers.claims.recorded import FOUND, WITH, read_recorded, strongest
+from twotowers.claims.standing import REAL, SIMULATION, STAND_IN, UNVERIFIED
 from twotowers.errors import InputError
 from twotowers.experiment.config import DataSet
-from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
-from twotowers.results.recorded import FOUND, WITH, read_recorded, strongest
-from twotowers.results.standing import REAL, SIMULATION, STAND_IN, UNVERIFIED
 from twotowers.workflow.evidence import evidence_digest
 from twotowers.workflow.records import processor
 

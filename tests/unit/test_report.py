@@ -13,12 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.sites import outline
-from twotowers.errors import InputError
-from twotowers.report.comparison import side_by_side
-from twotowers.report.latex import booktabs
-from twotowers.report.overview import write_overview, write_scales
-from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
-from twotowers.results.claims import (
+from twotowers.claims.claims import (
     CONTRADICTED,
     GATE,
     NOT_TESTABLE,
@@ -28,6 +23,11 @@ from twotowers.results.claims import (
     RUNS,
     UNDECIDED,
 )
+from twotowers.errors import InputError
+from twotowers.report.comparison import side_by_side
+from twotowers.report.latex import booktabs
+from twotowers.report.overview import write_overview, write_scales
+from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
 
 PROVENANCE = {
     "datasets": {"mslr30k": "stand-in"},

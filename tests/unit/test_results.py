@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from twotowers.claims.longform import REQUIRED, read_results, write_results
 from twotowers.errors import InputError
-from twotowers.results.longform import REQUIRED, read_results, write_results
 
 
 def frame(**lanes) -> pd.DataFrame:

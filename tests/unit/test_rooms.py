@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from twotowers import ROOT
+from twotowers.root import ROOT
 
 LONGEST = 450
 """The most lines of a module. A longer one has more than one purpose."""

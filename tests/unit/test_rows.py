@@ -14,11 +14,11 @@ from tests.training import short
 from twotowers.errors import InputError
 from twotowers.fitting.batches import draw_epochs
 from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.losses.likelihood import SessionLoss
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.page_towers import PageTowers
 from twotowers.models.position_based import PositionBased
-from twotowers.objectives.likelihood import SessionLoss
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.embedding import EmbeddingTower

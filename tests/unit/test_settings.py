@@ -6,8 +6,8 @@ import jsonschema
 import pytest
 
 from scripts.export_settings import SCHEMAS, files, schema_of
-from twotowers import ROOT
 from twotowers.files.yamls import read_yaml
+from twotowers.root import ROOT
 
 WRITTEN = {
     "config.schema.json": "config.yaml",

@@ -7,7 +7,6 @@ import yaml
 
 from tests.own_kinds import write_own
 from tests.refusals import put
-from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.config import read_config
@@ -16,6 +15,7 @@ from twotowers.experiment.kinds import REQUIRED, kinds
 from twotowers.experiment.paper import OVERRIDDEN, PaperFile, load_paper
 from twotowers.experiment.settings import Setting
 from twotowers.files.yamls import read_yaml
+from twotowers.root import ROOT
 from twotowers.workflow.planning import PaperFiles, Planner
 
 CONFIG = read_config(read_yaml(ROOT / "config.yaml"))

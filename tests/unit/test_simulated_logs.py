@@ -16,7 +16,6 @@ from tests.unit.simulated import (
     simulated,
     write_world,
 )
-from twotowers import ROOT, SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment import fields
 from twotowers.experiment import simulated_clicks as simulation
@@ -32,6 +31,8 @@ from twotowers.logs.counts import Cells, Counts
 from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import read_sessions
+from twotowers.root import ROOT
+from twotowers.splits import SPLITS
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from twotowers import ANNOTATIONS, LOG, SPLITS
 from twotowers.datasets import sources
 from twotowers.datasets.sources import FORMATS, load_sources, resolve, source, source_from_config
 from twotowers.errors import InputError
 from twotowers.logs import opening
+from twotowers.splits import ANNOTATIONS, LOG, SPLITS
 
 DECLARED = {
     "name": "mine",

@@ -8,12 +8,12 @@ from scipy.special import ndtri
 from scripts.filling import filled
 from scripts.standins.baidu import tables
 from scripts.standins.targets import missed, written
-from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.files.rankings import read_rankings
 from twotowers.logs.described import read_documents
 from twotowers.logs.formats.baidu import documents_of, read, read_annotations, texts_of
 from twotowers.logs.sessions import read_sessions
+from twotowers.root import ROOT
 from twotowers.standins.baidu import (
     CANDIDATES,
     FEWEST,

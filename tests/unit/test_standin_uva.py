@@ -6,11 +6,12 @@ import pytest
 from scripts.filling import filled
 from scripts.standins import uva as calibrate
 from scripts.standins.targets import missed, written
-from twotowers import ANNOTATIONS, DOCUMENTS, PAGES, ROOT
 from twotowers.files.rankings import read_rankings
 from twotowers.logs.described import read_documents
 from twotowers.logs.sessions import read_sessions
 from twotowers.randomness import stream
+from twotowers.root import ROOT
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, PAGES
 from twotowers.standins.uva import (
     CANDIDATES,
     LAW,

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from twotowers.identifiability.testing import holm
-from twotowers.results.statistics import (
+from twotowers.claims.statistics import (
     BAND,
     compare,
     frequency_interval,
@@ -18,6 +17,7 @@ from twotowers.results.statistics import (
     select,
     without_levels,
 )
+from twotowers.identifiability.testing import holm
 
 
 def long_form(values: dict[str, list[float]]) -> pd.DataFrame:

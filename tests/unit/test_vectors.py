@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from scripts.parse_dataset import main as parse
-from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES
 from twotowers.datasets.download import locate, manifest
 from twotowers.datasets.sources import source
 from twotowers.errors import InputError
@@ -17,6 +16,7 @@ from twotowers.files.rankings import read_rankings
 from twotowers.logs.described import read_documents, write_documents
 from twotowers.logs.formats.vectors import documents_of, numbers_of, read, read_annotations
 from twotowers.logs.sessions import read_sessions, seen_in
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES
 
 A, B, C = [0.5, 1.0, -2.0], [2.0, 0.0, 0.25], [0.0, 0.0, 1.0]
 NAN, MISSING = [1.0, float("nan"), 0.0], [1.0, None, 2.0]

@@ -10,8 +10,7 @@ from scipy.special import stdtrit
 
 from benchmarks import verdicts as study
 from benchmarks.measure import ROOT
-from twotowers.errors import InputError
-from twotowers.results.claims import (
+from twotowers.claims.claims import (
     CHECK,
     CONTRADICTED,
     NOT_TESTABLE,
@@ -29,7 +28,7 @@ from twotowers.results.claims import (
     certain,
     seed_means,
 )
-from twotowers.results.conditions import (
+from twotowers.claims.conditions import (
     above,
     at_least,
     at_most,
@@ -40,10 +39,11 @@ from twotowers.results.conditions import (
     rises,
     shown,
 )
-from twotowers.results.judging import COLUMNS, judge_all, on_authors
-from twotowers.results.published import about
-from twotowers.results.statistics import interval, select
-from twotowers.results.verdicts import HOLDS, LEAST_ALONE, decide
+from twotowers.claims.judging import COLUMNS, judge_all, on_authors
+from twotowers.claims.published import about
+from twotowers.claims.statistics import interval, select
+from twotowers.claims.verdicts import HOLDS, LEAST_ALONE, decide
+from twotowers.errors import InputError
 
 
 def runs(values, setting: str = "s", **lane) -> pd.DataFrame:

@@ -14,10 +14,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from twotowers import ROOT
 from twotowers.logs.conversion import to_cells
 from twotowers.logs.sessions import write_sessions
 from twotowers.logs.warehouse import count_sessions
+from twotowers.root import ROOT
 
 TEXT = (ROOT / "docs" / "warehouses.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"```sql (\w+)\n(.*?)```", TEXT, re.S))

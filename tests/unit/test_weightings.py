@@ -9,8 +9,8 @@ import pytest
 from benchmarks.by_session import cells_of, simulate_sessions
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
+from twotowers.losses.weightings import WEIGHTINGS, weighted
 from twotowers.methods import likelihood
-from twotowers.objectives.weightings import WEIGHTINGS, weighted
 
 LENGTHS = np.array([3, 2, 4])
 WHERE = np.arange(4) < LENGTHS[:, None]

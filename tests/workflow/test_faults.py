@@ -23,8 +23,8 @@ import yaml
 from tests.running import ran
 from tests.soak import running_jobs, soak
 from tests.workflow.project import PAPER, SMOKE, Finished, Project
-from twotowers import SPLITS
 from twotowers.randomness import stream
+from twotowers.splits import SPLITS
 
 # With the tests of the pipeline, since they share the finished project.
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]

@@ -25,8 +25,8 @@ import pytest
 
 from tests.browser import check_page, find_chromium
 from tests.workflow.project import FEW, PAPER, ROOT, SMOKE, Finished, Project, jobs
+from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
 from twotowers.files.yamls import read_yaml
-from twotowers.results.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
 from twotowers.workflow.planning import make_plan
 from twotowers.workflow.records import read
 

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from tests.workflow.project import PAPER, PAPERS, Project, Run, made_at
-from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT, SPLITS
 from twotowers.files.yamls import read_yaml
+from twotowers.root import ROOT
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 from twotowers.workflow.plan import Places
 from twotowers.workflow.planning import make_plan
 

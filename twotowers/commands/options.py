@@ -65,10 +65,6 @@ def add_bias(parser: argparse.ArgumentParser) -> None:
 def log_of(options: argparse.Namespace) -> ClickLog:
     """The log that the options name.
 
-    Raises:
-        InputError: see `twotowers.face.logs.read_log`; also if `--column` is not of the form
-            OURS=THEIRS.
-
     Example:
         >>> import argparse
         >>> from pathlib import Path

@@ -28,9 +28,6 @@ def locate(source: Source, folder: str | Path) -> dict[str, Path]:
 
     Returns:
         Path of each split's file.
-
-    Raises:
-        InputError: a file is missing, or does not have its known SHA-256.
     """
     folder = Path(folder)
     paths = _find(source, folder)
@@ -58,12 +55,6 @@ def fetch(source: Source, folder: str | Path) -> Path:
 
     Returns:
         The folder.
-
-    Raises:
-        InputError: the source is not public (the message says how to get it, where to put it,
-            and its checksums); the download fails or has another checksum, also after RETRIES
-            more attempts; the archive holds a link, or a path that leads out of the
-            folder.
     """
     folder = Path(folder)
     if source.access != "public":
@@ -89,11 +80,7 @@ def fetch(source: Source, folder: str | Path) -> Path:
 
 
 def obtain(source: Source, folder: str | Path) -> dict[str, Path]:
-    """The files as `locate` gives them. If one is missing, the archive is fetched first.
-
-    Raises:
-        InputError: see `locate` and `fetch`.
-    """
+    """The files as `locate` gives them. If one is missing, the archive is fetched first."""
     missing = [path for path in _find(source, Path(folder)).values() if not _is_there(path)]
     if missing and source.access != "local":
         fetch(source, folder)

@@ -53,12 +53,6 @@ def read_letor(
     Returns:
         Rankings with features [rows, width] float32, all finite. `document` numbers the rows of
         a query from 0 in file order.
-
-    Raises:
-        InputError: with file, line and token, if a row has no label in [0, label_max], no
-            whole-number `qid:`, an index outside 1..width or not above the one before it, or a
-            value that is not a finite number. Also if the file does not exist, has no row or
-            (with width None) no feature, or does not fit into memory.
     """
     path = Path(path)
     if not path.is_file():
@@ -207,9 +201,6 @@ def _parse(text: bytes, width: int, label_max: float | None) -> _Rows:
 
     A row is label, `qid`, query, and then pairs of index and value. A blank follows every second
     token, a colon the others, and a line end the last one.
-
-    Raises:
-        ValueError: somewhere in the text a rule is broken.
     """
     text = _plain(text)
     codes = np.frombuffer(text, np.uint8)
@@ -274,11 +265,7 @@ def _values(text: bytes, codes: np.ndarray, starts: np.ndarray, ends: np.ndarray
 
 
 def _numbers(text: bytes, starts: np.ndarray, ends: np.ndarray, kind: type) -> np.ndarray:
-    """[spans] numbers; float32 is rounded correctly, overflow gives inf, nan and inf are parsed.
-
-    Raises:
-        ValueError: a span is not a number (Arrow's error is one).
-    """
+    """[spans] numbers; float32 is rounded correctly, overflow gives inf, nan and inf are parsed."""
     # An Arrow string array is text plus boundaries. Every second element is the text between two
     # spans and is declared null. Arrow then parses the spans without a copy.
     bounds = np.empty(2 * len(starts), np.int32)

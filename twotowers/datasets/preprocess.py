@@ -40,9 +40,6 @@ def rescale_labels(label: np.ndarray, label_max: float, to: float = 4) -> np.nda
 
     Returns:
         [rows] float32 in [0, to].
-
-    Raises:
-        InputError: `label_max` is not positive, or a label is out of range.
     """
     if not label_max > 0:
         raise InputError(f"{label_max!r} is not positive", field="label_max")
@@ -65,9 +62,6 @@ def truncate(rankings: Rankings, top: int) -> Rankings:
 
     Returns:
         Rankings with lists in descending order of labels. Ties stay in file order.
-
-    Raises:
-        InputError: there is no row, or `top` is not a whole number of at least 1.
     """
     return rankings.take(_top_rows(rankings, top))
 
@@ -85,10 +79,6 @@ def preprocess(rankings: Rankings, *, top: int = 25, label_max: float = 4) -> Ra
     Returns:
         Rankings with at most `top` documents per query in descending order of labels, features
         after `signed_log1p`, and labels in [0, 4].
-
-    Raises:
-        InputError: a label or parameter is out of range, there is no row, or no query
-            has a relevant document.
     """
     relevant = _relevant_rows(rankings)
     rows = _top_rows(rankings, top)
@@ -122,9 +112,6 @@ def preprocess_stratified(
 
     Returns:
         Rankings in the order of the file, labels in [0, 4].
-
-    Raises:
-        InputError: a label or parameter is out of range, or there is no row.
     """
     check_range(most, field="most", low=1, high=10**6, whole=True)
     kept = rankings.take(np.sort(_stratified_rows(rankings, most, stream("truncation", seed))))
@@ -178,9 +165,6 @@ def preprocess_ultra(
 
     Returns:
         The splits by the same names, with features in [-1, 1].
-
-    Raises:
-        InputError: a split has no query, or would keep none.
     """
     kept = {name: rankings.take(_ultra_rows(rankings)) for name, rankings in splits.items()}
     low = np.min([rankings.features.min(0) for rankings in kept.values()], axis=0)

@@ -10,11 +10,11 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
-from twotowers import ANNOTATIONS, LOG, SPLITS
 from twotowers.errors import InputError, check_choice, check_range
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.opening import FORMATS as LOGS
 from twotowers.logs.opening import check_settings
+from twotowers.splits import ANNOTATIONS, LOG, SPLITS
 
 TABLE = Path(__file__).with_name("sources.yaml")
 
@@ -56,9 +56,6 @@ class Source:
         reading: Settings of a click log's reader, such as the names of columns.
         width: Number of features, 1 or more; None for a click log.
         label_max: The highest label, above 0; labels start at 0. None for a click log.
-
-    Raises:
-        InputError: a value is not allowed. The message has the source, the field and the value.
     """
 
     name: str
@@ -104,11 +101,7 @@ class Source:
 
 
 def load_sources() -> dict[str, Source]:
-    """The table of sources, by name.
-
-    Raises:
-        InputError: an entry of the table has a missing, unknown or invalid field.
-    """
+    """The table of sources, by name."""
     return dict(_read(TABLE))
 
 
@@ -129,11 +122,7 @@ def _read(table: Path) -> dict[str, Source]:
 
 
 def source(name: str) -> Source:
-    """The source of that name.
-
-    Raises:
-        InputError: the name is unknown. The message offers the nearest one.
-    """
+    """The source of that name."""
     sources = load_sources()
     check_choice(name, sources, field="data source")
     return sources[name]
@@ -151,10 +140,6 @@ def source_from_config(mapping: Mapping[str, Any]) -> Source:
 
     Returns:
         A Source with access "local" and no checksums.
-
-    Raises:
-        InputError: a key is missing or unknown (the nearest is offered), or a value is not
-            allowed.
     """
     _check_declared(mapping)
     return Source(
@@ -188,11 +173,7 @@ def _check_declared(mapping: Any) -> None:
 
 
 def resolve(declared: str | Mapping[str, Any]) -> Source:
-    """The source that a configuration names, or declares as a mapping.
-
-    Raises:
-        InputError: see `source` and `source_from_config`.
-    """
+    """The source that a configuration names, or declares as a mapping."""
     return source(declared) if isinstance(declared, str) else source_from_config(declared)
 
 

@@ -70,9 +70,6 @@ class MonoBert(nnx.Module):
             segments: 2, or 3 if tokens are marked (`twotowers.encoders.sequences.marked`).
             rngs: source of randomness.
 
-        Raises:
-            InputError: a number is out of range.
-
         Example:
             >>> small = dict(vocabulary=30, length=8, layers=1, heads=2, width=4, inner=8)
             >>> encoder = MonoBert(**small, rngs=nnx.Rngs(0))

@@ -78,9 +78,6 @@ def batches(
         document: [pages, positions] rows of sequences; any number where there is no document.
         clicks, where: [pages, positions] bool.
         settings: the size of a batch.
-
-    Raises:
-        InputError: a page has more documents than a batch.
     """
     lengths, start = where.sum(1), 0
     if len(lengths) and lengths.max() > settings.documents:

@@ -166,8 +166,5 @@ def read_config(given: Mapping, paths: Sequence[str | Path] = ("config.yaml",)) 
     Args:
         given: the settings, merged.
         paths: the files that they come from, for messages; later ones override earlier ones.
-
-    Raises:
-        InputError: an unknown key (the nearest valid one is offered), a wrong type or value.
     """
     return read(Config, dict(given), path=paths)

@@ -164,9 +164,6 @@ def read(
         context: what validators know besides: paper, root, and the sections that are declared.
         line: the line of a key of nested keys, for messages; `line_of` of the file if absent.
 
-    Raises:
-        InputError: a value is missing, unknown, of another type or out of range.
-
     Example:
         >>> read(Listed[Positive], [1, 0])
         Traceback (most recent call last):

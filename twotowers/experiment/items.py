@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, WithJsonSchema, model_validator
 
-from twotowers import ROOT
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.fields import Distinct, Listed, Settled, refused
 from twotowers.experiment.kinds import MADE_BY, Kind, find
 from twotowers.experiment.parts import with_kind
+from twotowers.root import ROOT
 
 COLUMNS = ("setting", "model", "method", "components", "seed", "metric", "position", "epoch")
 """Columns of fits, besides lanes, by which a drawing may choose rows."""

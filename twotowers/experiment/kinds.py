@@ -24,9 +24,9 @@ from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from twotowers import ROOT
 from twotowers.errors import InputError, check_choice, nearest
 from twotowers.models.names import MODELS
+from twotowers.root import ROOT
 from twotowers.towers.lane import Lane
 
 FOLDERS = {
@@ -195,10 +195,6 @@ def find(family: str, name: Any, paper: str | None = None, root: Path = ROOT) ->
     """The model, method, tower, head, drawing or study of that name.
 
     A class or function in the place of the name is the kind itself: see `kind_of`.
-
-    Raises:
-        InputError: the name is unknown (the nearest one is offered), or a paper's file has the
-            name of one of the library's; or a class is none of the family.
     """
     if callable(name):
         return kind_of(family, name)
@@ -216,9 +212,6 @@ def kind_of(family: str, holds: Any) -> Kind:
     """The kind that a class or function is. One of a user's own has its name.
 
     Constants of a method, such as `TRAINS`, are those of the module that defines the function.
-
-    Raises:
-        InputError: it is no class of the family.
     """
     if family in BASES and not (inspect.isclass(holds) and issubclass(holds, _bases(family))):
         expected = " or ".join(base.__name__ for base in _bases(family))
@@ -235,11 +228,7 @@ def kinds(family: str, paper: str | None = None, root: Path = ROOT) -> dict[str,
 
 
 def files(family: str, paper: str | None, root: Path) -> dict[str, Path]:
-    """The files that may hold a kind, by name.
-
-    Raises:
-        InputError: a paper's file has the name of one of the library's.
-    """
+    """The files that may hold a kind, by name."""
     ours, theirs = FOLDERS[family]
     # A paper outside the project (`root`) uses the library's kinds, too.
     found = {path.stem: path for path in sorted((ROOT / "twotowers" / ours).glob("[!_]*.py"))}
@@ -322,22 +311,14 @@ class Drawing:
 
 
 def build_model(name: str | type, paper: str | None = None, **constants: float):
-    """A click model with the given constants.
-
-    Raises:
-        InputError: the name or a constant is unknown, or a constant is out of range.
-    """
+    """A click model with the given constants."""
     kind = find("models", name, paper)
     kind.check(constants)
     return kind.holds(**constants)
 
 
 def build_drawing(name: str, paper: str, **parameters: Any) -> Drawing:
-    """A drawing with the given parameters.
-
-    Raises:
-        InputError: the name or a parameter is unknown, or a required one is missing.
-    """
+    """A drawing with the given parameters."""
     kind = find("drawings", name, paper)
     kind.check(parameters)
     return Drawing(kind, parameters)

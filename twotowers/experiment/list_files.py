@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers import SPLITS
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import read_table
 from twotowers.logs.cells import Lane
 from twotowers.logs.counts import Counts
 from twotowers.methods.task import Split
+from twotowers.splits import SPLITS
 
 TYPES = {
     "query": pa.int64(),
@@ -53,9 +53,6 @@ def read_lists(path: str | Path, lanes: Sequence[Lane]) -> dict[str, Split]:
     Args:
         path: from `write_lists`.
         lanes: the wanted lanes, each with a value per lane column.
-
-    Raises:
-        InputError: the file cannot be read, or has other columns.
     """
     names = [pa.string() if isinstance(value, str) else pa.float64() for value in lanes[0].values()]
     table = read_table(path, dict(zip(lanes[0], names, strict=True)) | TYPES).to_pandas()

@@ -31,9 +31,6 @@ reads numbers of query-document pairs instead."""
 def chosen(features: float | Sequence[int], width: int) -> slice:
     """The features that a tower reads, of `width`; of a share, at least one.
 
-    Raises:
-        InputError: the first or the last is not among them.
-
     Example:
         >>> chosen(0.5, 10), chosen([3, -1], 10)
         (slice(0, 5, None), slice(2, 10, None))

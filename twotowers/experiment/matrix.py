@@ -12,9 +12,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.files.yamls import line_of, read_yaml
+from twotowers.root import ROOT
 
 MATRIX = "matrix"
 """A key of settings: values, or parts of settings by name, each combination of which is one."""

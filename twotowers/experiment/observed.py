@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment.fields import Distinct, Settled, as_tuple, refused
 from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages
@@ -18,6 +17,7 @@ from twotowers.logs.observed import observed_splits
 from twotowers.logs.observed_pages import Portion as PagesOf
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.methods.task import Split
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 
 Fraction = Annotated[float, Field(gt=0, le=1)]
 Number = Annotated[int, Field(ge=0)]

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from twotowers import LOG, ROOT
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.config import Config
@@ -23,6 +22,8 @@ from twotowers.experiment.settings import Setting
 from twotowers.experiment.studies import Study
 from twotowers.experiment.training import Rankers, Training
 from twotowers.files.yamls import line_of, read_yaml
+from twotowers.root import ROOT
+from twotowers.splits import LOG
 
 OVERRIDDEN = ("rankers", "training", "towers", "logs", "settings", "studies", "items")
 """Sections with entries that a scale may override. Each may name entries of those before it, so
@@ -228,11 +229,7 @@ class Paper(PaperFile):
 
 
 def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
-    """Read papers/<key>/experiment.yaml, and settle it for the configured scale.
-
-    Raises:
-        InputError: the paper is unknown, or its experiment refers to something undeclared.
-    """
+    """Read papers/<key>/experiment.yaml, and settle it for the configured scale."""
     known = [path.parent.name for path in (root / "papers").glob("*/experiment.yaml")]
     if key not in known:
         raise InputError(f"{key!r} is unknown", field="papers", expected=nearest(key, known))

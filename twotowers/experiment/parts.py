@@ -16,12 +16,12 @@ import jax
 from flax import nnx
 from pydantic import BeforeValidator, InstanceOf, PlainSerializer, ValidationInfo, WithJsonSchema
 
-from twotowers import ROOT
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.experiment.fields import as_tuple, refused, repeats, several, values_of
 from twotowers.experiment.kinds import Kind, find, kind_of, kinds
 from twotowers.models.protocol import ClickModel
 from twotowers.models.towers import TOWERS
+from twotowers.root import ROOT
 from twotowers.towers.lane import KNOWN, Lane
 
 TABLE = "table"
@@ -182,11 +182,7 @@ class User:
             yield own, self.of(own)
 
     def of(self, lane: Mapping[str, Any]) -> ClickModel:
-        """The user of a lane.
-
-        Raises:
-            InputError: a constant is out of range.
-        """
+        """The user of a lane."""
         name = lane.get(USER_LANE, self.kinds[0].name)
         (kind,) = (kind for kind in self.kinds if kind.name == name)
         return kind.holds(**{name: lane.get(name, value) for name, value in self.constants.items()})

@@ -115,11 +115,7 @@ class RankedLists(GivenLists):
         return {**self.clicks_inputs(file, seed), **test, **clicks}
 
     def draw(self, inputs: Mapping[str, str], *, seed: int) -> Iterator[pa.Table]:
-        """Yield the rows of each lane.
-
-        Raises:
-            InputError: the user is not position-based, or the files do not belong together.
-        """
+        """Yield the rows of each lane."""
         lists = displayed(inputs["train"], inputs["policy"], top=self.positions)
         document = vector_ids(lists.features)
         vectors, places, described = contexts_of(self.contexts, lists.lengths, self.positions)
@@ -177,9 +173,6 @@ def click_chance(
         vectors: [types, features] of the context types.
         factor: [rows] bias factor of each display.
         positions: places of a list.
-
-    Raises:
-        InputError: the user is not position-based, or a label is beyond its highest.
     """
     if not isinstance(user, PositionBased):
         raise InputError(

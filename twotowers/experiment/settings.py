@@ -15,7 +15,6 @@ from pydantic import (
     model_validator,
 )
 
-from twotowers import ROOT
 from twotowers.errors import InputError, check_range, nearest
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import (
@@ -43,6 +42,7 @@ from twotowers.experiment.parts import (
 )
 from twotowers.experiment.training import Training
 from twotowers.models.protocol import PER_POSITION, ClickModel
+from twotowers.root import ROOT
 from twotowers.towers.lane import Lane
 
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from twotowers import SPLITS
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.fields import Lanes, Positive, Settled, Share, refused, values_of
 from twotowers.experiment.kinds import Kind
@@ -23,6 +22,7 @@ from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import write_sessions
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
+from twotowers.splits import SPLITS
 
 ANNOTATED = "annotated"
 """The relevance of labels."""

@@ -152,11 +152,7 @@ def _growth(number: int) -> tuple:
 
 
 def truth_of(user: ClickModel, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
-    """The logits of each part of a user, as its `truth` has them.
-
-    Raises:
-        InputError: the model has no `truth`, or not of its parts, or a logit is no number.
-    """
+    """The logits of each part of a user, as its `truth` has them."""
     name = type(user).__name__
     try:
         truth = user.truth(relevance, positions)

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, ValidationInfo, model_validator
 
-from twotowers import ROOT
 from twotowers.errors import nearest
 from twotowers.experiment.fields import Seeds, Settled, refused
 from twotowers.experiment.kinds import Kind, find
+from twotowers.root import ROOT
 
 
 class Study(Settled):

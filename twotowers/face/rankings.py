@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from twotowers import SPLITS
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import preprocess
 from twotowers.datasets.sources import LETOR, source
 from twotowers.errors import InputError, check_choice, check_range
 from twotowers.files.rankings import Rankings
+from twotowers.splits import SPLITS
 from twotowers.standins.rankings import NAMES, generate
 
 

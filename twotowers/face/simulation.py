@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from twotowers import SPLITS
 from twotowers.errors import InputError, check_choice, check_range
 from twotowers.experiment.fields import Lanes, Positive, Settled, read, several, values_of
 from twotowers.experiment.simulated import SimulatedLog
@@ -20,6 +19,7 @@ from twotowers.face.rankings import RankingSet
 from twotowers.files.rankings import write_rankings
 from twotowers.jobs.policies import write_policy
 from twotowers.models.protocol import ClickModel
+from twotowers.splits import SPLITS
 
 HELD_OUT = 0.5
 """Sessions of validation and of test, as a share of those to train on."""

@@ -165,7 +165,7 @@ class TowerFit:
             InputError: the towers read numbers of pairs, so they know no other documents; or a
                 score is not finite.
         """
-        from twotowers.results.metrics import arp, mrr, ndcg
+        from twotowers.claims.metrics import arp, mrr, ndcg
 
         if lists is None:
             inputs, where, labels = self.test.inputs, self.test.where, self.test.relevance

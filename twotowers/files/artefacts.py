@@ -27,9 +27,6 @@ def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, and rename it to `path` only on success.
 
     If the block fails, nothing is left behind. So a file that exists is whole.
-
-    Raises:
-        InputError: the disk has no room left, or the folder cannot be written to.
     """
     path = Path(path)
     temporary = _temporary(path)
@@ -94,9 +91,6 @@ def files_of(path: Source) -> list[Path | Frame]:
 
     Returns:
         in the order of their names.
-
-    Raises:
-        InputError: no file fits the pattern.
     """
     if isinstance(path, Frame):
         return [path]

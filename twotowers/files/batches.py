@@ -42,10 +42,6 @@ def read_batches(
         Batches of these columns, in this order. Columns of a csv file are text, as in the file.
         Empty text is a missing value.
 
-    Raises:
-        InputError: the file is missing, damaged or of another format, or a column is missing or
-            occurs twice. For a csv row with too few or too many values, the message names it.
-
     Examples:
         >>> _ = Path("log.csv").write_text("query,clicks\\n7,0\\n007,1\\n")
         >>> [batch.to_pydict() for batch in read_batches("log.csv", ["query"])]
@@ -93,11 +89,7 @@ def is_table(path: Source) -> bool:
 
 @contextmanager
 def opened_text(path: str | Path, *, encoding: str) -> Iterator[TextIO]:
-    """A text file for reading, unpacked if it ends in `.gz`. Lines end with a line feed only.
-
-    Raises:
-        InputError: the file ends early or is not what its ending says.
-    """
+    """A text file for reading, unpacked if it ends in `.gz`. Lines end with a line feed only."""
     how = {"encoding": encoding, "errors": "backslashreplace", "newline": "\n"}
     packed = Path(path).suffix == ".gz"
     try:

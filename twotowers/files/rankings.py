@@ -119,9 +119,6 @@ def rank(rankings: Rankings, scores: np.ndarray, *, top: int | None = None) -> R
 
     Returns:
         Rankings in which the place of a document in its list is its rank.
-
-    Raises:
-        InputError: `top` is out of range.
     """
     if top is not None:
         check_range(top, field="top", low=1, high=np.inf, whole=True)
@@ -145,11 +142,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 
 
 def read_rankings(path: str | Path) -> Rankings:
-    """Read what `write_rankings` wrote.
-
-    Raises:
-        InputError: the file cannot be read, or a column is missing or has another type.
-    """
+    """Read what `write_rankings` wrote."""
     table = read_table(path, TYPES)
     return Rankings(
         *(table[name].to_numpy() for name in list(TYPES)[:3]), matrix_of(table["features"])

@@ -48,9 +48,6 @@ def opened(path: str | Path, dictionaries: Sequence[str] = ()) -> Iterator[pq.Pa
     Args:
         path: the file.
         dictionaries: text columns to read as indices into their distinct values.
-
-    Raises:
-        InputError: the file is missing, damaged or of another format.
     """
     try:
         # Arrow would take `key=value` in a path for a column, so it gets an open file. With its
@@ -89,12 +86,7 @@ def check_types(found: pa.Schema, types: Mapping[str, pa.DataType | None], path:
 
 
 def read_table(path: str | Path, types: Mapping[str, pa.DataType | None]) -> pa.Table:
-    """The columns of `types`.
-
-    Raises:
-        InputError: the file cannot be read, or a column is missing, occurs twice, has another
-            type (None allows any) or has a missing value.
-    """
+    """The columns of `types`."""
     with opened(path) as file:
         check_types(file.schema_arrow, types, path)
         table = file.read(list(types))

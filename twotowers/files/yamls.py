@@ -12,12 +12,7 @@ from twotowers.errors import InputError
 
 
 def read_yaml(path: str | Path) -> dict:
-    """The mapping in a YAML file.
-
-    Raises:
-        InputError: the file is not YAML, has a tag that builds objects, is not a mapping, or has
-            a key that is not text or occurs twice in its mapping.
-    """
+    """The mapping in a YAML file."""
     text = Path(path).read_bytes()
     try:
         content = yaml.load(text, _Loader)  # noqa: S506 (a safe loader)

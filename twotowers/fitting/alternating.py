@@ -165,9 +165,6 @@ def alternate(
             are `at_once` use it. Others compute r from o.
         still: the fit stops when no parameter moves by more than this in a step.
         dtype: type of all numbers. `float64` needs JAX's `jax_enable_x64`.
-
-    Raises:
-        InputError: a start has a wrong shape, or a start or `steps` is out of range.
     """
     check_start(rates, examination, steps, low=0, high=1)
     start, shape = np.asarray(relevance), (len(rates.rate), rates.features)

@@ -50,10 +50,6 @@ def climb(
     Returns:
         the vector; [iterations + 1] the objective at the start and after each iteration; whether
         the last iteration gained less than the tolerance.
-
-    Raises:
-        InputError: an argument is out of range, the clicks are impossible at the start, or the
-            objective fell.
     """
     check_range(iterations, field="iterations", low=1, high=10**9, whole=True)
     check_range(tolerance, field="tolerance", low=0, high=1)

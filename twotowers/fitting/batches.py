@@ -49,7 +49,7 @@ class Own:
 
 
 def own_units(objective, lanes: int) -> Own:
-    """Each lane's own units in an objective (see `twotowers.objectives.likelihood`)."""
+    """Each lane's own units in an objective (see `twotowers.losses.likelihood`)."""
     has = np.asarray(jax.vmap(objective.has)(jnp.arange(lanes)))
     order = np.argsort(~has, kind="stable").astype(np.int32)
     return Own(jnp.asarray(order), jnp.asarray(has.sum(-1)))

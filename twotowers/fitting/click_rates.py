@@ -20,9 +20,6 @@ class ClickRates:
         weight: [lanes, rows] weight in the fit, >= 0; 0 where a lane lacks the row.
         features: number of feature vectors.
         factors: number of bias factors.
-
-    Raises:
-        InputError: shapes disagree, or a value is out of range.
     """
 
     feature: np.ndarray
@@ -83,9 +80,6 @@ def simulate_rates(chance: np.ndarray, clicks, rng: np.random.Generator) -> np.n
 
     Returns:
         float32 rates in the shape of `chance`.
-
-    Raises:
-        InputError: a value is out of range.
 
     Example:
         >>> simulate_rates(np.array([0.0, 1.0]), 10, np.random.default_rng(0))

@@ -84,10 +84,6 @@ def fit_conditional(
     Returns:
         The curve. A factor without a click on any document that links it has estimate 0, and an
         upper end only.
-
-    Raises:
-        InputError: too many factors, a reference that does not exist, no optimum, or counts that
-            are fractions, of which odds have no likelihood.
     """
     factors = counts.factors
     if not 0 < factors <= MOST_FACTORS:

@@ -63,9 +63,6 @@ class PageLog:
         Returns:
             `Totals` if the model has `counts`, else `Statistics`; and the columns query and
             document of the pairs, by their number. A model without a part per document has none.
-
-        Raises:
-            InputError: the file is not such a log, is empty, or has a page that is too long.
         """
         if model.counts is not None:
             return self._totals(model)

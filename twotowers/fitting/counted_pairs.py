@@ -65,10 +65,6 @@ def read_pairs(
         clicked: whether pairs without a click are left out. `harvest` needs them,
             `fit_conditional` does not.
 
-    Raises:
-        InputError: the file cannot be read, a column is missing, a value is empty or infinite, or
-            a row has more clicks than impressions.
-
     Example:
         >>> cells = pd.DataFrame({
         ...     "query": ["a"] * 3, "document": ["x", "x", "y"], "position": [1, 2, 1],

@@ -74,9 +74,6 @@ def fit_counts(statistics: Statistics | Totals, *, prior: Prior = NOTHING) -> Es
     Args:
         statistics: sufficient statistics of a log, for a model with `counts`.
         prior: imagined trials. PyClick imagines 2 with a success.
-
-    Raises:
-        InputError: the model has no `counts`, or the prior names a part that it lacks.
     """
     _check(statistics.model, "counts", "'em'")
     prior.check(statistics.sizes)
@@ -122,11 +119,6 @@ def fit_em(
         accelerate: True makes an iteration one cycle of SQUAREM (Varadhan and Roland, 2008, their
             third step length). A cycle takes the time of about three EM steps and gets as far as
             many. False makes it one EM step.
-
-    Raises:
-        InputError: the model has no `expectations`, an argument is out of range, the start makes
-            the clicks impossible, or the likelihood fell, which means that the model's
-            `expectations` do not fit its click probability.
 
     Example:
         >>> from twotowers.models.position_based import PositionBased

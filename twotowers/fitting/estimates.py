@@ -46,11 +46,7 @@ class Estimate:
 
     @cached_property
     def intervals(self) -> Mapping[str, Intervals]:
-        """Part -> standard errors and intervals (`twotowers.fitting.information`).
-
-        Raises:
-            InputError: neither counting nor EM fits the model.
-        """
+        """Part -> standard errors and intervals (`twotowers.fitting.information`)."""
         if self.known is not None:
             return self.known
         return intervals(self.source(), self.parameters, prior=self.prior)

@@ -39,9 +39,6 @@ class FeatureCounts:
             score: [rows] scores of the policy that ranked. The first row of a pair and factor
                 counts.
             factors: K; by default the largest factor + 1.
-
-        Raises:
-            InputError: a count is out of range, or a feature or a score is not finite.
         """
         query, pair, factor = (np.asarray(each, np.int64) for each in (query, pair, factor))
         features, impressions = np.asarray(features, float), np.asarray(impressions, float)

@@ -148,9 +148,6 @@ def fit_tower(
         rows: [rows] bool: rows to fit; all by default.
         given: [K] biases that are not fitted; NaN where they are.
         errors: whether to compute jackknifed residuals.
-
-    Raises:
-        InputError: an unknown kind or form, no clicks, or no optimum.
     """
     for name, value, known in (("tower", kind, PRIOR), ("form", form, ("additive", "product"))):
         if value not in known:

@@ -77,9 +77,6 @@ def compare_forms(
         counts: impressions, whole numbers, and clicks of pairs, best also of those without a click.
         product, odds: the curves of both forms.
         rng: divides the impressions, and chooses queries if there are too many.
-
-    Raises:
-        InputError: a count is a fraction.
     """
     known = [np.isfinite(each.estimate) & (each.estimate > 0) for each in (product, odds)]
     rows = (known[0] & known[1])[counts.factor]

@@ -72,10 +72,6 @@ class FitSettings:
         rows: whether a step updates only the rows of tables that its batch uses
             (`twotowers.fitting.rows`). All other parameters are updated in each step.
 
-    Raises:
-        InputError: a value is out of range, the optimiser or an option of it is unknown, or both
-            `averaged` and `rows` are asked for.
-
     Example:
         >>> settings = FitSettings(learning_rate=0.01, batch=64, epochs=50, patience=3, min_delta=0)
         >>> settings.optimizer.name, settings.weight_decay
@@ -147,7 +143,7 @@ def fit(
 
     Args:
         model: an NNX module. Every lane starts from its parameters if `starts` is None.
-        train: the objective to minimise (see `twotowers.objectives.likelihood`).
+        train: the objective to minimise (see `twotowers.losses.likelihood`).
         validation: the objective for early stopping. The parameters with its lowest value are kept.
         settings: see `FitSettings`.
         lanes: number of lanes.
@@ -156,12 +152,6 @@ def fit(
             `VARIED` names, and each `twotowers.towers.parts.Constant` of the model.
         starts: [lanes, parameters of a model] start of each lane, in the order of
             `jax.flatten_util.ravel_pytree` of the model's state, without tables if `rows`.
-
-    Raises:
-        InputError: the loss of a lane is not finite, a lane's value is out of range, or
-            `averaged` is asked for a model with running statistics, or `rows` for a model without
-            tables. If lanes have learning rates of their own, single lanes may diverge: they keep
-            their start, with an infinite loss.
     """
     graph, state, rest = split(model, rows=settings.rows)
     optimised, rest = _per_lane(rest, settings, varied or {}, lanes)
@@ -426,7 +416,7 @@ def mean_loss(graph, params, lane: jax.Array, own=None, *, objective) -> jax.Arr
         lane: index of the lane, for its log, weighting and labels.
         own: [units] indices and the number of the lane's own units, which come first. The loss of
             other units is 0, so they are skipped. None evaluates all units.
-        objective: see `twotowers.objectives.likelihood`.
+        objective: see `twotowers.losses.likelihood`.
     """
     chunk = min(EVALUATION_BATCH, objective.units)
     order, size = (jnp.arange(objective.units), objective.units) if own is None else own

@@ -62,9 +62,6 @@ def harvest(
         collision: All Pairs as published by Hager et al. (2024), whose r_kl belongs to the product
             of both positions, so that positions (1, 6) and (2, 3) share one.
         level: of the intervals.
-
-    Raises:
-        InputError: no such estimator, or too many factors.
     """
     check_choice(estimator, ESTIMATORS, field="estimator")
     if counts.factors > MOST_FACTORS:

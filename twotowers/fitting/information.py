@@ -115,9 +115,6 @@ def intervals(
 
     Returns:
         what is known, by part.
-
-    Raises:
-        InputError: the model has neither.
     """
     model = statistics.model
     if model.counts is None and model.expectations is None:

@@ -51,9 +51,6 @@ def fit_marginal(counts: PairCounts, *, reference: int = 0, level: float = 0.95)
         counts: impressions and clicks by pair and bias factor; `every` pair of the log tells.
         reference: number of the factor that has examination 1.
         level: of the intervals.
-
-    Raises:
-        InputError: no optimum was found.
     """
     factors = counts.factors
     clicks = np.bincount(counts.factor, counts.clicks, factors)

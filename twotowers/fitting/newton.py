@@ -51,10 +51,6 @@ def fit_embedding(
         start: [factors] start of the bias logits, which also fixes unidentified shifts; zeros if
             None.
 
-    Raises:
-        InputError: every document was never or always clicked, or Newton's method did not
-            converge.
-
     Example:
         >>> clicks = [[50, 25], [80, 50]]
         >>> optimum = fit_embedding([[100, 100], [100, 100]], clicks)
@@ -112,9 +108,6 @@ def fit_linear(
         clicks: the same shape, in [0, impressions].
         start: [factors] start of the bias logits, which also fixes unidentified shifts; zeros if
             None.
-
-    Raises:
-        InputError: Newton's method did not converge.
 
     Example:
         >>> optimum = fit_linear([[0.0], [1.0]], [[100], [100]], [[50], [80]])

@@ -50,9 +50,6 @@ class Optimizer:
         Args:
             given: the name or mapping, or an `Optimizer`, which is returned.
             field: its key in messages.
-
-        Raises:
-            InputError: the name or an option is unknown, or a value is no number.
         """
         if isinstance(given, Optimizer):
             return given

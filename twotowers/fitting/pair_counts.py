@@ -58,11 +58,7 @@ class PairCounts:
         return np.flatnonzero(np.diff(self.pair, prepend=-1))
 
     def whole(self) -> tuple[np.ndarray, np.ndarray]:
-        """[rows] impressions and clicks as integers.
-
-        Raises:
-            InputError: a count is a fraction.
-        """
+        """[rows] impressions and clicks as integers."""
         for field in ("impressions", "clicks"):
             values = getattr(self, field)
             bad = np.flatnonzero(values != np.floor(values))
@@ -95,10 +91,6 @@ class PairCounts:
             names: [K] what the factors are; by default positions from 1.
             factors: K; by default that of `names`, or the largest factor + 1.
             every: whether to keep pairs that were shown under one factor only.
-
-        Raises:
-            InputError: a count or a factor is out of range, or a number of a pair or a factor is a
-                fraction.
 
         Example:
             >>> counts = PairCounts.of_arrays([7, 7, 8], [0, 1, 0], [10, 10, 5], [4, 2, 1])

@@ -23,9 +23,6 @@ class Prior:
         successes, trials: of every probability of all parts that `parts` does not name, with
             0 <= successes <= trials <= 1e9.
         parts: part -> successes and trials of its own.
-
-    Raises:
-        InputError: a number is out of range.
     """
 
     successes: float = 0.0

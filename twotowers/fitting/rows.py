@@ -35,9 +35,6 @@ def split(model: nnx.Module, *, rows: bool) -> tuple[nnx.GraphDef, nnx.State, nn
     Args:
         model: the model.
         rows: whether its tables are in the rest, for `UsedRows`.
-
-    Raises:
-        InputError: `rows`, and the model has no table.
     """
     if not rows:
         return nnx.split(model, nnx.Param, ...)

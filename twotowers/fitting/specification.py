@@ -70,9 +70,6 @@ def fit_slope(
         curve: of `fit_conditional` on them, by the same form.
         form: 'product' or 'additive'.
         rng: divides the impressions.
-
-    Raises:
-        InputError: a count is a fraction.
     """
     known = np.isfinite(curve.estimate) & (curve.estimate > 0)
     theta = np.log(np.where(known, curve.estimate, 1))

@@ -112,9 +112,6 @@ class Statistics:
         Args:
             pair, position, impressions, clicks: [cells]; positions from 0.
             pairs, positions: number of query-document pairs, and of positions.
-
-        Raises:
-            InputError: the model needs pages, or a number is out of range.
         """
         if model.statistics in (PAGES, JUMPS):
             raise InputError(

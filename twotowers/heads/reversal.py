@@ -53,10 +53,6 @@ class Reversal(Head):
             reads: what it predicts from: the examination 'logit', or the 'hidden' layer below it.
             weight: where all of w start, in [-1e3, 1e3]; drawn if None.
             rngs: source of randomness.
-
-        Raises:
-            InputError: the scale or the weight is out of range, the label is unknown, or there is
-                no hidden layer to read.
         """
         self.scale = number(scale, field="scale", low=0, high=1e6)
         check_choice(label, CLICKS, field="label")

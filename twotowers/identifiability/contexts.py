@@ -49,9 +49,6 @@ def assign_contexts(lengths: np.ndarray, contexts: int, *, positions: int, seed:
         positions: of a page.
         seed: of the draw; the same for any number of documents in the lists.
 
-    Raises:
-        InputError: a list is too long, or the number of contexts out of range.
-
     Example:
         >>> places = assign_contexts(np.array([2, 1]), 1, positions=2, seed=0)
         >>> places.shown.tolist(), places.empty.tolist()

@@ -109,10 +109,6 @@ def check_log(
         repair: 'merge' or 'intervene'; by default both. Merging needs bias features.
         path: the log's file, for messages.
 
-    Raises:
-        InputError: a column is missing or has wrong values, the log is empty, or 'merge' is asked
-            for without bias features.
-
     Example:
         >>> log = pd.DataFrame({"document": [1, 2, 2], "position": [1, 2, 3]})
         >>> report = check_log(log, feature=["document"], bias=["position"])

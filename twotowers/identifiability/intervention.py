@@ -75,9 +75,6 @@ def node_intervention(
         factor: [rows] integers in [0, factors) naming the bias factor it was shown under.
         relevance: [features] estimates, finite and > 0.
         examination: [factors] estimates, finite and > 0.
-
-    Raises:
-        InputError: an estimate is not positive, or the log is empty.
     """
     component = _checked_components(feature, factor, relevance, examination)
     most_relevant = _most_relevant(feature, factor, relevance, len(examination))
@@ -118,9 +115,6 @@ def random_intervention(
         feature, factor, relevance, examination: see `node_intervention`. The estimates only give
             the costs of the swaps by Eq. 3.
         rng: source of randomness.
-
-    Raises:
-        InputError: an estimate is not positive, or the log is empty.
     """
     component = _checked_components(feature, factor, relevance, examination)
     # Repeated rows of the log do not make further swaps.

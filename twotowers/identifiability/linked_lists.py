@@ -66,10 +66,6 @@ def linked_lists(
         drift: their change from one position to the next; adds up to 0.
         seed: of all draws.
 
-    Raises:
-        InputError: a position is not on the page, the lists are too short for what is exchanged,
-            a share is no probability, or the graph has another number of components.
-
     Example:
         >>> lists = linked_lists(
         ...     positions=3, components=2, links=[(1, 2)], documents=4, queries=6, exchanged=1,

@@ -59,9 +59,6 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
         bias_features: [factors, dimensions] finite numbers; their Euclidean distance is the
             cost of merging (Eq. 7), so their scales matter.
 
-    Raises:
-        InputError: a bias feature is not a finite number.
-
     Example:
         >>> document, position = np.array([0, 1, 1]), np.array([0, 1, 2])
         >>> merging = node_merging(document, position, np.array([[1.0], [2.0], [4.0]]))

@@ -100,9 +100,6 @@ def misfit(
         folds: of queries, for what is judged on other queries.
         with_overlap: whether to compute the overlap.
         seed: of the deep tower's start, and of the folds.
-
-    Raises:
-        InputError: bad input, or no clicks.
     """
     log = FeatureCounts.of_arrays(
         query, pair, factor, impressions, clicks, features, score, factors=factors

@@ -97,9 +97,6 @@ def strength(information: np.ndarray) -> Strength:
 
     Args:
         information: [K, K] Laplacian, such as `Curve.information`.
-
-    Raises:
-        InputError: it is no Laplacian.
     """
     laplacian = np.asarray(information, float)
     off = ~np.eye(len(laplacian), dtype=bool)
@@ -195,9 +192,6 @@ def growth_of(counts: PairCounts, curve: Curve) -> np.ndarray:
     in proportion once they are seen often. The impressions are divided at random into halves. The
     power is log2 of what all tell over the mean of what each half tells, at the curve's estimates.
     The same counts are always divided alike.
-
-    Raises:
-        InputError: a count is a fraction.
 
     Example:
         >>> from twotowers.fitting.conditional import fit_conditional
@@ -297,9 +291,6 @@ def best_swaps(
         A row per swap: one, other (factor numbers), clicks (added to w_kl), joins (whether it
         connects two components), worst and mean: the largest and the mean error of the log-ratios
         to the reference afterwards, inf while the log falls apart.
-
-    Raises:
-        InputError: an estimate or the number of pages is not positive.
 
     Example:
         >>> nothing = np.zeros((3, 3))

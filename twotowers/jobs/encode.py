@@ -29,7 +29,7 @@ from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.sessions import write_sessions
-from twotowers.objectives.pointwise import sigmoid_loss
+from twotowers.losses.pointwise import sigmoid_loss
 from twotowers.randomness import stream
 from twotowers.standins.baidu import POSITIONS, World
 from twotowers.standins.baidu_files import (

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from twotowers import ANNOTATIONS
+from twotowers.claims.gates import RANKS
 from twotowers.errors import InputError
 from twotowers.experiment.log import Columns, tower_inputs
 from twotowers.experiment.parts import relevance_tower
@@ -20,7 +20,7 @@ from twotowers.files.rankings import read_rankings
 from twotowers.jobs.gates import gates, totals
 from twotowers.jobs.measures import FURTHER, QUERIES, Judged, measure, of_annotated
 from twotowers.methods.task import Fitted, Task
-from twotowers.results.gates import RANKS
+from twotowers.splits import ANNOTATIONS
 
 TRANSFER = "twotowers.jobs.transfer"
 """The module that ranks test queries by trees, if a setting asks for it."""
@@ -38,9 +38,6 @@ def fit_setting(files: Mapping[str, str | Path], setting: Setting, *, seed: int)
     Returns:
         long form: the lane columns, metric, position, value, model, method, and of drawn lists
         components.
-
-    Raises:
-        InputError: the files do not belong together, or a setting is out of range.
     """
     task, found = fit_lanes(files, setting, seed=seed)
     judged = annotated(files, setting.model.features)

@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 from scipy.special import xlogy
 
+from twotowers.claims.gates import BESIDE, CONSTANT, DOCUMENTS, FALL, GAIN, RANKS
 from twotowers.fitting.prior import NOTHING, Prior
 from twotowers.methods.page_fits import pair_of
 from twotowers.methods.task import Fitted, Split, Task
@@ -26,7 +27,6 @@ from twotowers.models.protocol import (
     ClickModel,
     of_documents,
 )
-from twotowers.results.gates import BESIDE, CONSTANT, DOCUMENTS, FALL, GAIN, RANKS
 
 OF_PAGES, OF_CELLS = "log_likelihood_pyclick", "nll"
 """The metrics that are (minus) the loss, where a fit reports them."""

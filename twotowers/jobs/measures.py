@@ -11,11 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from twotowers.jobs.uncertainty import of_uncertainty
-from twotowers.logs.counts import Counts
-from twotowers.methods.task import Fitted, Split, Task
-from twotowers.results.annotated import joined_by_number, logged_ndcg, nll_of_pages, of_each_query
-from twotowers.results.metrics import (
+from twotowers.claims.annotated import joined_by_number, logged_ndcg, nll_of_pages, of_each_query
+from twotowers.claims.metrics import (
     arp,
     correlation,
     mrr,
@@ -25,6 +22,9 @@ from twotowers.results.metrics import (
     shown_arp,
     shown_ndcg,
 )
+from twotowers.jobs.uncertainty import of_uncertainty
+from twotowers.logs.counts import Counts
+from twotowers.methods.task import Fitted, Split, Task
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from twotowers.claims.metrics import ndcg
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, read_rankings
 from twotowers.methods.task import Fitted, Task
 from twotowers.rankers.displayed import displayed
 from twotowers.rankers.trees import fit_trees
-from twotowers.results.metrics import ndcg
 
 FLOOR = 1e-5
 """The published code divides a click rate by examination plus this."""
@@ -37,11 +37,7 @@ class Transfer:
     trees: Mapping[str, int]
 
     def measure(self, fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
-        """nDCG@5 and @10 of the test queries as the trees of one lane rank them.
-
-        Raises:
-            InputError: the method does not estimate examination by place.
-        """
+        """nDCG@5 and @10 of the test queries as the trees of one lane rank them."""
         if fitted.examined is None:
             raise InputError(
                 "the method does not estimate the examination of places",

@@ -20,9 +20,6 @@ def of_uncertainty(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
     `impressions` are their medians. Where the log's user is of the model's kind, `coverage` is the
     share that holds the truth; the truth is above the share `too_low`, and below the share
     `too_high`. A log of another user has no truth for this model: nothing is measured there.
-
-    Raises:
-        InputError: not every pair has a probability of its own, or the model tells no errors.
     """
     user = task.users[log] if task.users else None
     if user is not None and type(user) is not type(task.model):

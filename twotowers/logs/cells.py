@@ -90,11 +90,7 @@ class Lookup:
         self._key, self._path = key[self._order], path
 
     def pairs(self, query: np.ndarray, document: np.ndarray) -> np.ndarray:
-        """[rows] numbers of the pairs with these ids.
-
-        Raises:
-            InputError: a pair is not in the rankings.
-        """
+        """[rows] numbers of the pairs with these ids."""
         # Rows of a pair are often contiguous. Each run of rows needs one look-up.
         changes = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
         starts = np.flatnonzero(np.concatenate([[True], changes])[: len(query)])
@@ -205,10 +201,6 @@ def read_logs(
 
     Returns:
         see `twotowers.logs.counts.lay_out`; [lanes, queries, ...].
-
-    Raises:
-        InputError: the file cannot be read or has other columns, a lane is missing, or a row
-            names a pair that is not in the rankings.
     """
     logs = _read_lanes(path, lanes, split, pairs, length)
     return lay_out(logs, len(pairs.lengths), length, path=path)

@@ -16,11 +16,7 @@ from twotowers.logs.warehouse import MEMORY, add_up_cells, count_sessions
 
 
 def to_sessions(path: Source, out: str | Path, *, format: str, **settings: Any) -> int:
-    """A log in any format -> sessions file; the number of pages.
-
-    Raises:
-        InputError: see the format's reader; also for a log that is counted already.
-    """
+    """A log in any format -> sessions file; the number of pages."""
     if format in FORMATS and FORMATS[format].counted:
         raise InputError(
             f"a log in format {format!r} is counted, so its pages are not known",
@@ -74,9 +70,6 @@ def to_log(path: str | Path, out: str | Path, *, format: str, **settings: Any) -
             file's metadata.
         format: one of `FORMATS`.
         settings: of the format's reader, or of `to_cells`.
-
-    Raises:
-        InputError: see the format's reader.
 
     Examples:
         >>> names = "split,query,document,position,impressions,clicks"

@@ -131,9 +131,6 @@ def lay_out(
 
     Returns:
         [logs, queries, ...], dense or listed, in the smallest unsigned types that hold them.
-
-    Raises:
-        InputError: a cell occurs twice.
     """
     layout = _dense if length <= LONGEST_DENSE else _listed
     try:

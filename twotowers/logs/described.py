@@ -32,11 +32,7 @@ class Described:
     features: np.ndarray
 
     def rows(self, documents: np.ndarray) -> np.ndarray:
-        """The row of each of some documents.
-
-        Raises:
-            InputError: a document has no features.
-        """
+        """The row of each of some documents."""
         place = np.searchsorted(self.document, documents)
         place = np.minimum(place, len(self.document) - 1)
         if not np.array_equal(self.document[place], documents):
@@ -66,10 +62,6 @@ def write_documents(path: str | Path, batches: Iterable[tuple[np.ndarray, np.nda
 
 def read_documents(path: str | Path) -> Described:
     """Read what `write_documents` wrote.
-
-    Raises:
-        InputError: the file cannot be read, a column is missing or has another type, or a document
-            occurs twice.
 
     Example:
         >>> write_documents("documents.parquet", [(np.array([9, 4]), np.eye(2))])

@@ -63,9 +63,6 @@ def number_cells(cells: str | Path, path: str | Path, *, memory: str = MEMORY) -
 
     Returns:
         The number of cells.
-
-    Raises:
-        InputError: the file cannot be read or lacks these columns.
     """
     with opened(cells) as file:
         names = file.schema_arrow.names
@@ -111,9 +108,6 @@ def write_clax(sessions: str | Path, path: str | Path, *, memory: str = MEMORY) 
 
     Returns:
         The number of pages.
-
-    Raises:
-        InputError: a page shows nothing, or there are more pairs than int32 has numbers.
     """
     with database(path, memory, None) as connection:
         _number(connection, OF_PAGES, path, pages=read_sessions(sessions))

@@ -29,10 +29,6 @@ def read_lane_sessions(
 
     Returns:
         for each split a log per lane. Its entries are indices into `pairs`.
-
-    Raises:
-        InputError: the file cannot be read or has other columns, a lane is missing, or a page
-            names a document that is not in the rankings.
     """
     ids = {"query": pa.int64(), "documents": pa.list_(pa.int64())}
     columns = {

@@ -101,11 +101,7 @@ class Layout:
 
 
 def parts_of(path: Source) -> Source:
-    """The pattern of a folder's tables, or of its JSON if it has none; anything else as it is.
-
-    Raises:
-        InputError: the folder holds no table, or tables of several kinds.
-    """
+    """The pattern of a folder's tables, or of its JSON if it has none; anything else as it is."""
     if isinstance(path, Frame) or not Path(path).is_dir():
         return path
     # Hidden files and those of Spark, such as _SUCCESS, are no parts.
@@ -137,9 +133,6 @@ def recognised(
         path: a file, a pattern of files, or a frame.
         format: if it is known.
         columns: our name -> the file's, as far as they are known.
-
-    Raises:
-        InputError: there is no such file, it is no log that we know, or a column is missing.
 
     Example:
         >>> _ = Path("log.csv").write_text("sid,q,sku,rank,click\\n1,7,a,1,0\\n")

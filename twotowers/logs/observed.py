@@ -50,10 +50,6 @@ def observed_splits(
     Returns:
         [queries, documents] bool, False behind the end of a list; and the counts of each split,
         [1, queries, ...]. Dense counts have `positions` positions.
-
-    Raises:
-        InputError: the file is no such table, the log is empty, or it has positions that the
-            experiment does not have.
     """
     table = read_table(path, TYPES)
     position = table["position"].to_numpy()

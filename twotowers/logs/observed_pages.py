@@ -83,10 +83,6 @@ def observed_pages(
         seed: divides the log.
         bootstrap: whether the pages of each split are drawn again, with replacement.
         places, cut, bias: see `twotowers.logs.page_arrays.read_page_arrays`.
-
-    Raises:
-        InputError: the file is not such a log, is empty, has a page longer than `positions`, or
-            has no page for a split.
     """
     log = read_page_arrays(path, positions=positions, places=places, cut=cut, bias=bias)
     code, first = number_rows(np.where(log.where, log.pair + 1, 0))
@@ -114,9 +110,6 @@ def divide(
         pages: number of pages.
         shares, seed, bootstrap: see `observed_pages`.
         path: the log, for messages.
-
-    Raises:
-        InputError: a split would have no page.
     """
     rng, found = stream("observed pages", seed), {}
     order = rng.permutation(pages)
@@ -151,10 +144,6 @@ def divide_parts(
         part, clicks: [pages] the part and the number of clicks of each page.
         portions: of each split.
         seed, path, bootstrap: see `divide`.
-
-    Raises:
-        InputError: the log has no such part, chances add up to more than 1, or a split would have
-            no page.
 
     Example:
         >>> portions = {"train": Portion(["b"], first=0.5), "validation": Portion(["a"], share=0.5),

@@ -66,9 +66,6 @@ def open_log(path: Source, format: str, **settings: Any) -> Stream:
         format: one of `FORMATS`.
         settings: of its reader; and for pages `seen`, the rule that `twotowers.logs.seen_rule`
             describes. None is the default.
-
-    Raises:
-        InputError: the format is unknown, or does not have a setting.
     """
     check_choice(format, FORMATS, field="format")
     known = FORMATS[format].settings

@@ -59,10 +59,6 @@ def read_page_arrays(
             stay; None if documents have the positions 1, 2, ...
         cut: whether documents below the last position are left out. Otherwise they are an error.
         bias: bias features to read, columns of numbers.
-
-    Raises:
-        InputError: see `checked_pages`; also for places that are no such positions, and bias
-            features that are missing or no finite numbers.
     """
     longest = LONGEST if cut else positions
     parts = [
@@ -106,9 +102,6 @@ def checked_pages(
         path: a sessions file (`twotowers.logs.sessions`). Its lanes are read as one.
         positions: positions on a page.
         rows: [pages] bool, which pages of the file are wanted; None for all.
-
-    Raises:
-        InputError: the file is not such a log, is empty, or has a page longer than `positions`.
     """
     start, found = 0, False
     for batch in read_sessions(path, batch=GROUP):

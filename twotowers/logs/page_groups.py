@@ -48,9 +48,6 @@ def count_by_pair(
         that occur together, sorted by both, [groups] each: the pair's number, the sign, and how
         often the log shows the pair with it.
 
-    Raises:
-        InputError: see `checked_pages`.
-
     Example:
         >>> from twotowers.logs.sessions import write_sessions
         >>> page = {"split": ["a"] * 2, "query": [7] * 2, "documents": [[3, 1], [3]],
@@ -93,9 +90,6 @@ def count_by_position(
     Args:
         path, sign, positions, rows: see `count_by_pair`.
         signs: number of signs.
-
-    Raises:
-        InputError: see `checked_pages`.
     """
     found = np.zeros(positions * signs, np.int64)
     for _, clicks, where in _laid_out(path, positions, rows):

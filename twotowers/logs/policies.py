@@ -116,9 +116,6 @@ def read_scores(path: str | Path, split: str, first: int | None = None) -> Score
         path: the parquet file.
         split: the split.
         first: the number of queries to read, from the first; None for all.
-
-    Raises:
-        InputError: the file cannot be read, or a column is missing or has another type.
     """
     table = read_table(path, TYPES)
     table = table.filter(pc.equal(table["split"], split))

@@ -20,11 +20,7 @@ RULE = re.compile(r"clicked\+([0-9]{1,4})", re.ASCII)
 
 
 def further_of(rule: object) -> int:
-    """'clicked+2' -> 2.
-
-    Raises:
-        InputError: it is no such rule.
-    """
+    """'clicked+2' -> 2."""
     found = RULE.fullmatch(rule) if isinstance(rule, str) else None
     if found is None:
         raise InputError(f"{rule!r}", field="seen", expected="clicked+0, clicked+1, ...")

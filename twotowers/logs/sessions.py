@@ -82,9 +82,6 @@ def write_sessions(
     Returns:
         The number of pages.
 
-    Raises:
-        InputError: a batch has other columns or values, with row, field and value.
-
     Examples:
         >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
         >>> write_sessions("sessions.parquet", [pa.table(page)])
@@ -126,11 +123,6 @@ def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.Record
     Yields:
         Batches with the columns and types that the module describes. The file may have other
         kinds of integers, text and lists. An empty log yields one empty batch.
-
-    Raises:
-        InputError: with file, row, field, value and what was expected, if the file cannot be
-            read, a column is missing, lists of a page differ in length, a click is neither 0
-            nor 1, or a value is missing.
 
     Examples:
         >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
@@ -299,9 +291,6 @@ def conform(batch: pa.RecordBatch, path: str | Path | None, row: int = 0) -> pa.
         batch: a batch of pages.
         path: the file, for messages.
         row: the number of pages before this batch.
-
-    Raises:
-        InputError: see `read_sessions`.
     """
     check_columns(batch.schema, path)
     rows = Rows(path, row)

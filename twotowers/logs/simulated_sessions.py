@@ -54,9 +54,6 @@ def stream_sessions(
     Yields:
         Batches as `twotowers.logs.sessions` describes, for `write_sessions`.
 
-    Raises:
-        InputError: a temperature or number of sessions out of range, or clicks of another shape.
-
     Examples:
         >>> pages = stream_sessions(
         ...     np.array([[1, 0]]), np.ones((1, 2, 2)), np.array([2]), sessions=3, temperature=0,

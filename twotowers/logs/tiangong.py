@@ -61,12 +61,6 @@ def read_tiangong(path: str | Path) -> pa.Table:
     Returns:
         The log, in the form of `count_cells`, with bias factors position, v1 and v2. The
         metadata has sessions, pages, empty_pages, clicks, repeated_clicks and clicks_off_page.
-
-    Raises:
-        InputError: with file, line and element, if the XML is not well-formed, a page or a
-            result lacks an element, an id or a rank is not a whole number, a vertical type has
-            no '#', or two results of a page have the same rank. Also if there is no file, or no
-            result in it.
     """
     path = Path(path)
     if not path.is_file():

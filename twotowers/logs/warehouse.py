@@ -93,9 +93,6 @@ def count_sessions(
     Returns:
         The number of cells.
 
-    Raises:
-        InputError: a file cannot be read, or rows are not pages.
-
     Examples:
         >>> page = pa.record_batch(
         ...     {"split": ["a"] * 2, "query": [7, 7], "documents": [[3, 1], [3]],
@@ -203,9 +200,6 @@ def select(
 
     Yields:
         At least one batch, which may be empty.
-
-    Raises:
-        Any exception of a stream.
     """
     with _registered(connection, streams):
         found = connection.sql(statement).to_arrow_reader(100_000)

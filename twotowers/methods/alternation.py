@@ -37,9 +37,6 @@ def fit(
         rule: the updates.
         start: of examination: drawn from U(0, 1), or 1 for all bias factors.
         steps: largest number of steps.
-
-    Raises:
-        InputError: the model or the tower is another, or lanes do not have the same cells.
     """
     return by_rule(task, RULES[rule], start=start, steps=steps)
 
@@ -68,9 +65,6 @@ def rates_of(task: Task) -> ClickRates:
     """Click rates of the cells of the training log: a row per cell, weighted by impressions.
 
     The mean weight of the cells that a lane shows is 1.
-
-    Raises:
-        InputError: see `fit`.
     """
     check_by_pair(task)
     if not isinstance(task.model, PositionBased):

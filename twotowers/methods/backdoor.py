@@ -25,6 +25,8 @@ import numpy as np
 from flax import nnx
 
 from twotowers.errors import InputError, check_range
+from twotowers.losses.listwise import ratios_to_first
+from twotowers.losses.pages import Softmax, attention_rank, offset
 from twotowers.methods.ips import TRUE, propensities_of
 from twotowers.methods.page_losses import (
     fitted_of,
@@ -43,8 +45,6 @@ from twotowers.models.confounding import (
     logits_of,
 )
 from twotowers.models.towers import scores
-from twotowers.objectives.listwise import ratios_to_first
-from twotowers.objectives.pages import Softmax, attention_rank, offset
 
 TRAINS = True
 
@@ -78,10 +78,6 @@ def fit(
         dropout: of hidden layers in step 1, in [0, 0.99].
         learning_rate, batch, epochs: of Adagrad in steps 1 and 2. The parameters with the lowest
             loss on validation pages are kept; the published code keeps the last ones.
-
-    Raises:
-        InputError: the log has no sessions, its documents have no features, propensities are
-            unknown, or a number is out of range.
     """
     check_range(units, field="method.units", low=1, high=10**6, whole=True)
     train_split = task.splits["train"]

@@ -1,6 +1,6 @@
 """Pointwise inverse propensity scoring with clipped weights, on result pages.
 
-The loss is `twotowers.objectives.pointwise.inverse_propensity_loss` (Hager 2026, Section 3.4).
+The loss is `twotowers.losses.pointwise.inverse_propensity_loss` (Hager 2026, Section 3.4).
 Method `ips` is the same without a clip, on the counts of cells. Clicks are predicted by
 P(click) = e_k s(f), with the propensities as they are, as published.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from twotowers.losses.pages import inverse_propensity
 from twotowers.methods.ips import TRUE, propensities_of
 from twotowers.methods.page_losses import (
     fitted_of,
@@ -20,7 +21,6 @@ from twotowers.methods.page_losses import (
 )
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.towers import scores
-from twotowers.objectives.pages import inverse_propensity
 from twotowers.towers.lane import Lane
 
 TRAINS = True
@@ -35,9 +35,6 @@ def fit(
         task: its model's click probability is not used.
         propensities: see `twotowers.methods.ips`.
         highest_weight: the largest weight of a click, 1 or more. 10 is the published clip at .1.
-
-    Raises:
-        InputError: the log has no sessions, or propensities are unknown.
     """
     weights = weights_of(task, propensities, highest_weight)
     result = train(

@@ -22,9 +22,6 @@ def fit(task: Task, *, form: Literal["product", "additive"] = "product") -> list
     Args:
         task: its tower must read numbers of pairs, so that a pair is known at all its positions.
         form: "product" for ratios of examination, "additive" for ratios of odds.
-
-    Raises:
-        InputError: the tower reads features, or no document was clicked.
     """
     if task.splits["train"].inputs.ndim != 2:
         raise InputError(

@@ -16,9 +16,5 @@ def fit(
     Args:
         task: its model must have `counts`, and its tower must be "embedding".
         prior, prior_mean, prior_on: see `twotowers.methods.page_fits.imagined`.
-
-    Raises:
-        InputError: the model has no `counts`, the tower is not "embedding", the prior is out of
-            range, or the model needs sessions and the log is recorded as cells.
     """
     return fit_lanes(task, fit_counts, prior, prior_mean, prior_on)

@@ -17,10 +17,10 @@ from twotowers.errors import InputError
 from twotowers.fitting.gradient import Fit, FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.simulation import Sessions
+from twotowers.losses.likelihood import CountLoss, SessionLoss
 from twotowers.methods.task import Split, Task
 from twotowers.models.protocol import CellModel
 from twotowers.models.towers import TwoTowers, two_towers
-from twotowers.objectives.likelihood import CountLoss, SessionLoss
 
 Weighting = Literal["none", "ips", "impressions", "queries"]
 """How impressions are weighted:
@@ -84,9 +84,6 @@ def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
     Args:
         split: its inputs and sessions.
         lanes: for each lane its log and its weighting, which must be "none".
-
-    Raises:
-        InputError: a lane is weighted, or its logs are not all of one size.
     """
     if any(weighting != "none" for _, weighting in lanes):
         raise InputError(

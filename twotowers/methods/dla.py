@@ -24,10 +24,6 @@ def fit(task: Task, *, highest_weight: float = 10.0) -> list[Fitted]:
     Args:
         task: its model must have examination. The model's click probability is not used.
         highest_weight: largest weight of a click, in [1, 1e9].
-
-    Raises:
-        InputError: the model has no examination, lists are longer than 32, or the weight is out
-            of range.
     """
     check_range(highest_weight, field="method.highest_weight", low=1, high=1e9)
     if "examination" not in task.model.parts:

@@ -1,6 +1,6 @@
 """The dual learning algorithm (Ai et al. 2018; Hager 2026, Eq. 3.6), on result pages.
 
-The losses are `twotowers.objectives.listwise.dual_losses`. Method `dla` is the same algorithm, of
+The losses are `twotowers.losses.listwise.dual_losses`. Method `dla` is the same algorithm, of
 the counts of whole queries. The code of Hager (2026) has `normalised: after` and `watched: losses`.
 """
 
@@ -11,12 +11,12 @@ from typing import Literal
 import numpy as np
 
 from twotowers.errors import check_range
+from twotowers.losses.listwise import Normalised, Unclicked
+from twotowers.losses.pages import Dual
 from twotowers.methods.descent import towers_of
 from twotowers.methods.page_losses import fitted_of, train
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.additive import Additive
-from twotowers.objectives.listwise import Normalised, Unclicked
-from twotowers.objectives.pages import Dual
 
 TRAINS = True
 
@@ -34,11 +34,8 @@ def fit(
     Args:
         task: its model's click probability is not used.
         highest_weight: the largest weight of a click, in [1, 1e9].
-        normalised, unclicked: see `twotowers.objectives.listwise.softmax_loss`.
-        watched: the loss that early stopping watches: see `twotowers.objectives.pages.Dual`.
-
-    Raises:
-        InputError: the log has no sessions, or the weight is out of range.
+        normalised, unclicked: see `twotowers.losses.listwise.softmax_loss`.
+        watched: the loss that early stopping watches: see `twotowers.losses.pages.Dual`.
     """
     check_range(highest_weight, field="method.highest_weight", low=1, high=1e9)
     loss = Dual(highest=highest_weight, normalised=normalised, unclicked=unclicked, watched=watched)

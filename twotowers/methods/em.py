@@ -27,10 +27,6 @@ def fit(
         iterations: largest number of iterations.
         tolerance: EM stops when the relative gain of an iteration in log-likelihood is no larger.
         accelerate: whether an iteration is a cycle of SQUAREM, or else a plain step of EM.
-
-    Raises:
-        InputError: the model has no `expectations`, the tower is not "embedding", the prior is out
-            of range, or the model needs sessions and the log is recorded as cells.
     """
     if task.model.expectations is None or task.model.counts is not None:
         other = "'likelihood'" if task.model.counts is None else "'counting'"

@@ -27,9 +27,6 @@ def fit(task: Task, *, estimator: Estimator | Lane = ALL_PAIRS) -> list[Fitted]:
 
     There are no scores of documents. The bias of a position is the logarithm of its ratio to the
     first; NaN where no document links the two.
-
-    Raises:
-        InputError: pairs are not known at all their positions.
     """
     own = zip(task.lanes, task.each(estimator), strict=True)
     curves = [curve_of(task, log, name) for (log, _), name in own]
@@ -39,11 +36,7 @@ def fit(task: Task, *, estimator: Estimator | Lane = ALL_PAIRS) -> list[Fitted]:
 
 
 def curve_of(task: Task, log: int, estimator: str) -> Curve:
-    """Examination of each position of a training log, relative to the first.
-
-    Raises:
-        InputError: pairs are not known at all their positions.
-    """
+    """Examination of each position of a training log, relative to the first."""
     train = task.splits["train"]
     if train.pair is None and train.inputs.ndim != 2:
         raise InputError(

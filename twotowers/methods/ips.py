@@ -17,12 +17,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from twotowers import ROOT
 from twotowers.errors import InputError
 from twotowers.methods import likelihood
 from twotowers.methods.harvesting import ESTIMATORS, harvested
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.document_rate import DocumentRate
+from twotowers.root import ROOT
 from twotowers.towers.lane import Lane
 
 TRAINS = True
@@ -44,10 +44,6 @@ def fit(
             estimator of `twotowers.methods.harvesting` takes those of the training log. Else the
             path of a csv file with the columns position (from 1) and propensity, in (0, 1]. A
             relative path starts at the project's folder.
-
-    Raises:
-        InputError: the user has no examination probabilities, or the file does not have a
-            propensity in (0, 1] for each position.
     """
     logs = len(task.splits["train"].counts.impressions)
     theta = np.stack([propensities_of(task, log, propensities) for log in range(logs)])

@@ -24,10 +24,6 @@ def fit(
         task: its model and tower are not used. Its documents must have features.
         trees, leaves, learning_rate: see `twotowers.rankers.trees.fit_lambdamart`.
         top: the first position with label 0, in [2, 31].
-
-    Raises:
-        InputError: the log has no sessions, its documents have no features, or `top` is out of
-            range.
     """
     check_range(top, field="method.top", low=2, high=31, whole=True)
     train = task.splits["train"]

@@ -1,14 +1,14 @@
 """LambdaRank on result pages: the clicked documents should be above the others.
 
-The loss is `twotowers.objectives.pairwise.lambda_rank_loss` (Hager 2026, Section 3.4). The scores
+The loss is `twotowers.losses.pairwise.lambda_rank_loss` (Hager 2026, Section 3.4). The scores
 do not predict clicks.
 """
 
 from __future__ import annotations
 
+from twotowers.losses.pages import lambda_rank
 from twotowers.methods.page_losses import fitted_of, relevance_of, train
 from twotowers.methods.task import Fitted, Task
-from twotowers.objectives.pages import lambda_rank
 
 TRAINS = True
 
@@ -18,9 +18,6 @@ def fit(task: Task) -> list[Fitted]:
 
     Args:
         task: its model's click probability is not used.
-
-    Raises:
-        InputError: the log has no sessions.
     """
     result = train(task, relevance_of(task), lambda_rank)
     return [fitted_of(result, lane) for lane in range(len(task.lanes))]

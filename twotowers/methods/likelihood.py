@@ -23,6 +23,7 @@ from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.gradient import Fit, mean_loss
 from twotowers.logs.simulation import Sessions
+from twotowers.losses.likelihood import CountLoss, SessionLoss
 from twotowers.methods.descent import (
     Weighting,
     count_loss,
@@ -40,7 +41,6 @@ from twotowers.models.page_towers import PageTowers
 from twotowers.models.protocol import PER_POSITION, CellModel
 from twotowers.models.relevance import HIGHEST, rescale
 from twotowers.models.towers import KNOWN, TOWERS, TwoTowers, scores
-from twotowers.objectives.likelihood import CountLoss, SessionLoss
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.lane import Lane
@@ -72,9 +72,6 @@ def fit(
         heads: functions that build the heads, whose losses are added in training
             (`twotowers.heads`). A head that reads predictions gets those of the same towers,
             trained before without heads.
-
-    Raises:
-        InputError: the log does not allow the weighting, the start or the model.
     """
     logs = [log for log, _ in task.lanes]
     lanes = list(zip(logs, task.each(weighting), strict=True))

@@ -24,9 +24,6 @@ def fit(task: Task, *, propensities: str = TRUE) -> list[Fitted]:
         task: its model's click probability is not used.
         propensities: "none" gives every click the weight 1. Other values are as in
             `twotowers.methods.ips`.
-
-    Raises:
-        InputError: propensities are unknown, or lists are longer than 32.
     """
     splits = [task.splits[name] for name in ("train", "validation")]
     check_lengths(splits, "listwise")

@@ -26,10 +26,6 @@ def fit(task: Task) -> list[Fitted]:
 
     The optimum of a pair that was never or always clicked is -inf or inf. Its score is the lowest
     finite score minus 1, or the highest plus 1. A pair that was never shown has score 0.
-
-    Raises:
-        InputError: the model is not additive, the tower is neither linear nor an embedding, the
-            log is too large, or there is no optimum.
     """
     if not isinstance(task.model, Additive):
         raise InputError(
@@ -85,9 +81,6 @@ def pair_counts(counts: Counts, *, documents: int, positions: int) -> tuple[np.n
     Returns:
         [pairs] number of each pair, query x documents + document; [pairs, positions] impressions;
         [pairs, positions] clicks.
-
-    Raises:
-        InputError: there are more than `MOST_CELLS` cells.
     """
     if not counts.listed:
         pair = np.flatnonzero(counts.impressions.sum(-1, dtype=np.int64))

@@ -48,9 +48,6 @@ def imagined(prior: float, prior_mean: float, on: str = "all") -> Prior:
         prior_mean: in (0, 1).
         on: the only part whose probabilities have this prior, or "all".
 
-    Raises:
-        InputError: `prior` is below 1, or `prior_mean` is not in (0, 1).
-
     Example:
         >>> imagined(2, 0.5)
         Prior(successes=1, trials=2.0, parts={})
@@ -90,10 +87,6 @@ def fit_lanes(
         estimator: `fit_counts` or `fit_em` of `twotowers.fitting.em`.
         prior, prior_mean, on: see `imagined`. Numbers may be lanes.
         how: further arguments of the estimator.
-
-    Raises:
-        InputError: the tower is not "embedding", the prior is out of range or on no part of the
-            model, or the model needs sessions and the log is recorded as cells.
     """
     check_by_pair(task)
     fitted = []

@@ -1,6 +1,6 @@
 """What methods share that train towers on result pages by a loss of whole pages.
 
-They need a log with `record: sessions`. The losses are in `twotowers.objectives.pages`.
+They need a log with `record: sessions`. The losses are in `twotowers.losses.pages`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from scipy.special import expit, log_expit
 
 from twotowers.errors import InputError
 from twotowers.fitting.gradient import Fit
+from twotowers.losses.pages import PageLoss
+from twotowers.losses.pointwise import clipped_weights
 from twotowers.methods.descent import descend, towers_of
 from twotowers.methods.ips import propensities_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.listwise import ListTower
 from twotowers.models.towers import scores
-from twotowers.objectives.pages import PageLoss
-from twotowers.objectives.pointwise import clipped_weights
 from twotowers.towers.lane import Lane
 
 NONE = "none"
@@ -39,12 +39,9 @@ def train(
     Args:
         task: its training settings, and its lanes.
         model: what the loss asks for logits.
-        loss: of `twotowers.objectives.pages`.
+        loss: of `twotowers.losses.pages`.
         own: the method's parameter that may be lanes.
         given: split -> [lanes, positions] or [lanes, pages, positions] numbers that the loss reads.
-
-    Raises:
-        InputError: the log has no sessions, or its lanes have different numbers of them.
     """
     parts = [
         page_loss(task, split, loss, given and given(split)) for split in ("train", "validation")
@@ -79,11 +76,7 @@ def page_loss(task: Task, name: str, loss: Callable, given: np.ndarray | None = 
 
 
 def sessions_of(split: Split) -> Sequence:
-    """The sessions of each log.
-
-    Raises:
-        InputError: logs are recorded as cells.
-    """
+    """The sessions of each log."""
     if split.sessions is None:
         raise InputError(
             "the loss is one of result pages, and the log has cells",

@@ -1,6 +1,6 @@
 """Pairwise debiasing (Hu et al. 2019): LambdaRank with learnt ratios of clicks and non-clicks.
 
-The loss is `twotowers.objectives.pairwise.pairwise_debiasing_loss` (Hager 2026, Eq. 3.7). The
+The loss is `twotowers.losses.pairwise.pairwise_debiasing_loss` (Hager 2026, Eq. 3.7). The
 scores do not predict clicks.
 """
 
@@ -12,10 +12,10 @@ import numpy as np
 from flax import nnx
 
 from twotowers.errors import check_range
+from twotowers.losses.pages import PairwiseDebiasing
 from twotowers.methods.page_losses import fitted_of, relevance_of, train
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.ratios import RatioTowers
-from twotowers.objectives.pages import PairwiseDebiasing
 
 TRAINS = True
 
@@ -34,9 +34,6 @@ def fit(
         task: its model's click probability is not used.
         form: "published", "paper" or "corrected".
         highest_weight: the largest weight of a click and of a non-click, in [1, 1e9].
-
-    Raises:
-        InputError: the log has no sessions, or the weight is out of range.
     """
     check_range(highest_weight, field="method.highest_weight", low=1, high=1e9)
     model = RatioTowers(

@@ -1,6 +1,6 @@
 """Regression EM with towers (Wang et al. 2018), on result pages.
 
-The loss is `twotowers.objectives.pointwise.regression_em_loss` (Hager 2026, Eq. 3.4). Its gradient
+The loss is `twotowers.losses.pointwise.regression_em_loss` (Hager 2026, Eq. 3.4). Its gradient
 is that of the likelihood of a position-based model. So this is method `likelihood` with model
 `position_based`, unless early stopping watches the loss of EM, as in the published code.
 """
@@ -11,12 +11,12 @@ from typing import Literal
 
 import numpy as np
 
+from twotowers.losses.pages import RegressionEM
 from twotowers.methods.descent import towers_of
 from twotowers.methods.held_out import page_losses
 from twotowers.methods.page_losses import fitted_of, train
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.position_based import PositionBased
-from twotowers.objectives.pages import RegressionEM
 
 TRAINS = True
 
@@ -27,9 +27,6 @@ def fit(task: Task, *, watched: Literal["likelihood", "em"] = "likelihood") -> l
     Args:
         task: its model is not used. The click model is the position-based one.
         watched: the loss that early stopping watches, "likelihood" or "em".
-
-    Raises:
-        InputError: the log has no sessions.
     """
     result = train(task, towers_of(task, PositionBased()), RegressionEM(watched=watched))
     return [_fitted(result, lane, log) for lane, (log, _) in enumerate(task.lanes)]

@@ -6,10 +6,10 @@ It is the listwise loss of Hager (2026, Section 3.4), whose code has `normalised
 
 from __future__ import annotations
 
+from twotowers.losses.listwise import Normalised, Unclicked
+from twotowers.losses.pages import Softmax
 from twotowers.methods.page_losses import NONE, fitted_of, relevance_of, train, weights_of
 from twotowers.methods.task import Fitted, Task
-from twotowers.objectives.listwise import Normalised, Unclicked
-from twotowers.objectives.pages import Softmax
 from twotowers.towers.lane import Lane
 
 TRAINS = True
@@ -29,11 +29,8 @@ def fit(
         task: its model's click probability is not used.
         propensities: "none" gives every click the weight 1, the naive loss. Other values are as in
             `twotowers.methods.ips`.
-        normalised, unclicked: see `twotowers.objectives.listwise.softmax_loss`.
+        normalised, unclicked: see `twotowers.losses.listwise.softmax_loss`.
         highest_weight: the largest weight of a click, 1 or more. 10 is the published clip at .1.
-
-    Raises:
-        InputError: the log has no sessions, or propensities are unknown.
     """
     weights = weights_of(task, propensities, highest_weight)
     result = train(

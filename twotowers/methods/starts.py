@@ -37,9 +37,6 @@ def starts_of(task: Task, model: TwoTowers, start: str | Lane) -> jax.Array | No
 
     Returns:
         [lanes, parameters of a model]; None if all lanes start at random.
-
-    Raises:
-        InputError: the task's tower, user or log does not allow the start.
     """
     names = task.each(start)
     if set(names) == {"random"}:

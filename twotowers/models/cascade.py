@@ -25,9 +25,6 @@ class Cascade(ChainModel):
         floor: probability of a click below the first, in [1e-300, 1].
         noise, highest: of the simulated user; see `PositionBased`.
 
-    Raises:
-        InputError: `floor` is out of range.
-
     Example:
         >>> from twotowers.models.chances import Chance
         >>> Cascade().marginal({"attraction": Chance.of(np.array([0.5, 0.5]))}).value.round(3)

@@ -20,9 +20,6 @@ class GlobalRate(CellModel):
     Attributes:
         chance_of_click: P(click) of the simulated user, in (0, 1).
 
-    Raises:
-        InputError: `chance_of_click` is out of range.
-
     Example:
         >>> GlobalRate(chance_of_click=0.2).chance(np.array([0.0, 4.0]), positions=2).round(3)
         array([[0.2, 0.2],

@@ -28,10 +28,6 @@ class MixtureModel(PageModel):
         components: the models that are mixed, two or more.
         shared: names of parts that are the same for all models which have them; () if none is.
 
-    Raises:
-        InputError: no model has a shared part, or models have it in different kinds, such as
-            examination per position and per jump.
-
     Example:
         >>> from twotowers.models.dependent_click import DependentClick
         >>> from twotowers.models.dynamic_bayesian import DynamicBayesian

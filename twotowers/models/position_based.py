@@ -23,9 +23,6 @@ class PositionBased(CellModel):
         noise: P(attractive) of a document of relevance 0, in [0, 1].
         highest: the highest grade of relevance, in [1e-6, 100].
 
-    Raises:
-        InputError: a value is out of range.
-
     Example:
         >>> PositionBased().chance(np.array([4.0, 0.0]), positions=2).round(3)
         array([[1.  , 0.5 ],

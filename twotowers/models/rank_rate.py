@@ -23,9 +23,6 @@ class RankRate(CellModel):
         first: P(click) of the simulated user at position 1, in (0, 1).
         eta: how steeply it falls, in [0, 100].
 
-    Raises:
-        InputError: a value is out of range.
-
     Example:
         >>> RankRate(first=0.4, eta=1.0).chance(np.array([0.0]), positions=2).round(3)
         array([[0.4, 0.2]])

@@ -38,9 +38,6 @@ def relevance(
     Returns:
         [rows] float32.
 
-    Raises:
-        InputError: the name is unknown.
-
     Example:
         >>> labels, features = np.array([0, 4]), np.zeros((2, 3))
         >>> relevance("annotated", labels, features, seed=1, split="train")

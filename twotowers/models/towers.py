@@ -273,10 +273,6 @@ def two_towers(
         dropout: rate of dropout of examination logits, in [0, 0.99].
         heads: functions that build the heads.
 
-    Raises:
-        InputError: the tower is unknown, the rate is out of range, or the model lacks a part that
-            a head needs.
-
     Example:
         >>> model = two_towers("linear", width=3, pairs=0, positions=2, seed=1)
         >>> model(jnp.ones((5, 4, 3))).shape  # queries, documents, positions

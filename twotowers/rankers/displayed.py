@@ -21,9 +21,6 @@ def displayed(
         policy: the ranker's parquet file.
         split: which split of the policy.
         top: documents on a result page.
-
-    Raises:
-        InputError: the files do not belong together.
     """
     lists = read_rankings(rankings)
     scored = read_scores(policy, split)

@@ -51,9 +51,6 @@ def cross_fitted(
 
     Returns:
         [rows] float64 scores; higher ranks first. Scores of different folds are not comparable.
-
-    Raises:
-        InputError: there are fewer queries than folds, or a label is no whole number.
     """
     offsets = rankings.offsets
     rows = np.arange(len(rankings.query))

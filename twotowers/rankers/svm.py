@@ -25,9 +25,6 @@ def sample_queries(rankings: Rankings, share: float, *, seed: int) -> Rankings:
         rankings: at least one query.
         share: in [0, 1].
         seed: of the draw.
-
-    Raises:
-        InputError: the share is out of range, or there is no query.
     """
     check_range(share, field="share", low=0, high=1)
     if not len(rankings.query):
@@ -53,10 +50,6 @@ def train_rank_svm(rankings: Rankings, *, cost: float = COST) -> np.ndarray:
 
     Returns:
         [width] float64 weights. A document's score is features @ weights; higher ranks first.
-
-    Raises:
-        InputError: no query has two documents of different labels, or the cost is not
-            positive.
     """
     # The import is slow, and the other rankers do not need it.
     from sklearn.svm import LinearSVC

@@ -16,8 +16,8 @@ from flax import nnx
 from twotowers.errors import check_choice
 from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.losses.labels import LabelLoss
 from twotowers.models.towers import scores
-from twotowers.objectives.labels import LabelLoss
 from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.rankers.trees import fit_lambdamart, some_queries
 from twotowers.towers.deep import DeepTower
@@ -59,9 +59,6 @@ def train_ranker(
 
     Returns:
         score(rankings, relevance) -> [rows] float32 scores; higher ranks first.
-
-    Raises:
-        InputError: the name is unknown.
     """
     settings = dict(settings or {})
     name = settings.pop("kind", name)

@@ -66,9 +66,6 @@ def fit_lambdamart(
 
     Returns:
         predict([rows, width] features) -> [rows] float64 scores; higher ranks first.
-
-    Raises:
-        InputError: a label is not a whole number.
     """
     if wrong := set(labels[labels != np.round(labels)].tolist()):
         raise InputError(

@@ -122,11 +122,7 @@ class Chart:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """The rows that have names, with their names instead of their values.
-
-        Raises:
-            InputError: a column is missing, or a source is unknown.
-        """
+        """The rows that have names, with their names instead of their values."""
         table, named = self.table.reset_index(drop=True), {**self.by, **self.col, **self.row}
         comparison.check_columns(table, [*named, "value", "low", "high", "source"])
         # Seaborn takes no whole numbers that may be missing.
@@ -249,12 +245,7 @@ class Curves(Chart):
     _with_intervals = SOURCES[:1]
 
     def plot(self, x: str) -> so.Plot:
-        """The curves along a column of numbers.
-
-        Raises:
-            InputError: a column is missing, a source is unknown, or a point occurs twice, which
-                would draw a zigzag.
-        """
+        """The curves along a column of numbers."""
         self._check_points(x)
         plot = self.bare(x=x)
         if self._has("published"):
@@ -301,9 +292,6 @@ class Dots(Chart):
             along: The column of places.
             orient: The axis of places; values are on the other one.
             lines: Whether the dots of one curve are joined.
-
-        Raises:
-            InputError: a column is missing, a source is unknown, or a point occurs twice.
         """
         self._check_points(along)
         value = {"x": "y", "y": "x"}[orient]

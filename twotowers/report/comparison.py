@@ -13,9 +13,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from twotowers.claims.statistics import select
 from twotowers.errors import InputError, nearest
 from twotowers.report.words import MISSING
-from twotowers.results.statistics import select
 
 SOURCES, TRUTH = ("reproduced", "published"), "truth"
 
@@ -35,10 +35,6 @@ def side_by_side(
     Returns:
         Key columns, published, reproduced, low, high, and difference (reproduced minus
         published), in the table's order; NaN where one side is missing.
-
-    Raises:
-        InputError: a column is missing, a source is unknown, a row occurs twice, or nothing
-            is left to compare.
     """
     check_columns(table, ("value", "low", "high", "source"))
     # A reference, such as the simulated user's parameters, is drawn and not compared.
@@ -83,11 +79,7 @@ def _half(rows: pd.DataFrame, source: str, keys: list[str]) -> pd.DataFrame:
 
 
 def check_columns(table: pd.DataFrame, columns: Iterable[str]) -> None:
-    """Check the columns of a table of numbers, and the sources of its rows.
-
-    Raises:
-        InputError: a column is missing, or a source is unknown.
-    """
+    """Check the columns of a table of numbers, and the sources of its rows."""
     missing = [column for column in columns if column not in table]
     if missing:
         raise InputError(

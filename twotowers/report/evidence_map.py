@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from twotowers.results.judging import AUTHORS
-from twotowers.results.recorded import strength
-from twotowers.results.standing import REAL, UNVERIFIED
+from twotowers.claims.judging import AUTHORS
+from twotowers.claims.recorded import strength
+from twotowers.claims.standing import REAL, UNVERIFIED
 
 BY_AUTHORS = {word: verdict for verdict, word in AUTHORS.items()}
 KINDS = ("the authors’ results", "this run", "recorded runs", "real or unverified data")

@@ -94,11 +94,7 @@ def source_note(figure: Figure, text: str) -> None:
 
 
 def save(figure: Figure, paths: Iterable[str | Path]) -> None:
-    """Write a figure to each path, in the format of its suffix, the same bytes every time.
-
-    Raises:
-        InputError: a suffix other than .pdf, .svg or .png.
-    """
+    """Write a figure to each path, in the format of its suffix, the same bytes every time."""
     _settle(figure)
     for path in map(Path, paths):
         if path.suffix not in _METADATA:

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from twotowers.claims.recorded import SCALES
 from twotowers.report.evidence_map import KINDS, evidence_map
 from twotowers.report.paper_page import (
     CLAIM_COLUMNS,
@@ -28,7 +29,6 @@ from twotowers.report.paper_page import (
 from twotowers.report.rendering import render
 from twotowers.report.turned import turned
 from twotowers.report.words import printed_name, seed_range
-from twotowers.results.recorded import SCALES
 
 
 def write_overview(

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pandas as pd
 
+from twotowers.claims.claims import CONTRADICTED, ORIGINS, REPRODUCED
+from twotowers.claims.judging import COLUMNS
+from twotowers.claims.recorded import strongest
+from twotowers.claims.standing import KINDS
 from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
 from twotowers.report.printed import Printed, printed
 from twotowers.report.rendering import VERDICTS, link, render, svg_size
 from twotowers.report.words import bibtex, printed_name, seed_range
-from twotowers.results.claims import CONTRADICTED, ORIGINS, REPRODUCED
-from twotowers.results.judging import COLUMNS
-from twotowers.results.recorded import strongest
-from twotowers.results.standing import KINDS
 
 CLAIM_COLUMNS = ("paper", *COLUMNS)
 APART = {"stands_on": KINDS, "origin": ORIGINS}
@@ -119,7 +119,7 @@ class PaperPage:
         provenance: Like an item's, over the whole paper.
         readme: Link, relative to the page, to the README that lists the deviations.
         claims: Rows of the claims csv that belong to no single item. All rows of claims may have
-            `recorded`, what earlier runs found (`twotowers.results.recorded`).
+            `recorded`, what earlier runs found (`twotowers.claims.recorded`).
         brief: The question, the authors' answer, what to doubt, and the claims that decide:
             `twotowers.experiment.paper.Brief`.
         digest: Of the code and settings behind its verdicts.
@@ -145,10 +145,6 @@ def write_paper(paper: PaperPage, folder: str | Path) -> None:
     Args:
         paper: What to show.
         folder: Where; every link is relative to it.
-
-    Raises:
-        InputError: a column is missing, a source is unknown, a name occurs twice, or a link leads
-            nowhere.
     """
     folder = Path(folder)
     view = _paper_view(paper, folder)
@@ -178,7 +174,7 @@ def by_strongest(row: Mapping, **run: str) -> dict:
 
     Args:
         row: Of the claims csv, with what was `recorded` of it.
-        run: As of `twotowers.results.recorded.strongest`.
+        run: As of `twotowers.claims.recorded.strongest`.
     """
     best = strongest(row, row.get("recorded", ()), **run)
     if best is None:

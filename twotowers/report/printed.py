@@ -69,12 +69,7 @@ class Printed:
 
 
 def printed(tex: str) -> list[Printed]:
-    """Read the tables of a file that `twotowers.report.latex.booktabs` or a drawing wrote.
-
-    Raises:
-        InputError: a cell has a command that is not among SIGNS and TAGS, or a row has more cells
-            than there are columns.
-    """
+    """Read the tables of a file that `twotowers.report.latex.booktabs` or a drawing wrote."""
     return [_table(columns, body) for columns, body in _TABLE.findall(tex)]
 
 

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from twotowers.claims import claims
+from twotowers.claims.standing import KINDS
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.report.words import claim_text, duration, seed_range
-from twotowers.results import claims
-from twotowers.results.standing import KINDS
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -48,22 +48,14 @@ def render(template: str, out: str | Path, **view) -> None:
 
 
 def link(target: str, folder: Path) -> str:
-    """A link from a page in `folder` to a file that exists, quoted for an attribute.
-
-    Raises:
-        InputError: it leads nowhere.
-    """
+    """A link from a page in `folder` to a file that exists, quoted for an attribute."""
     if not (folder / target).exists():
         raise InputError("the page would link to a file that is not there", path=folder / target)
     return quote(Path(target).as_posix())
 
 
 def svg_size(path: Path) -> tuple[int, int]:
-    """Width and height in pixels, so that nothing jumps while the page loads.
-
-    Raises:
-        InputError: the file is no svg, or has no viewBox.
-    """
+    """Width and height in pixels, so that nothing jumps while the page loads."""
     try:
         root = ElementTree.parse(path).getroot()
         box = [float(number) for number in root.get("viewBox", "").split()]

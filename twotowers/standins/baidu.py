@@ -123,11 +123,7 @@ class Law:
         return cls(**{**found, "users": Users(**found["users"])})
 
     def but(self, **changes: float) -> Law:
-        """This law with other values, such as `agreement=1`: annotators agree with users.
-
-        Raises:
-            InputError: a name is unknown. The message offers the nearest.
-        """
+        """This law with other values, such as `agreement=1`: annotators agree with users."""
         for name in changes:
             check_choice(name, self.__dataclass_fields__, field="law")
         return replace(self, **changes)
@@ -363,9 +359,6 @@ def world_of(sessions: int, seed: int, law: Mapping[str, float | str]) -> World:
     Args:
         sessions, seed: see `World`.
         law: the changes; also `users` and `annotators`.
-
-    Raises:
-        InputError: see `Law.but` and `World`.
     """
     changes = dict(law)
     own = {name: changes.pop(name) for name in ("users", "annotators") if name in law}

@@ -67,9 +67,6 @@ def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -
             and tokens), 'annotations' (rankings), or 'annotated_texts' (tokens, row by row).
         world: what is drawn.
         queries: annotated, before a few are dropped; for the last two parts.
-
-    Raises:
-        InputError: the part is unknown.
     """
     check_choice(part, WRITTEN, field="part")
     with TemporaryDirectory(dir=Path(path).parent) as folder:

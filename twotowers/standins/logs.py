@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from twotowers import LOG, PAGES
 from twotowers.errors import check_choice
 from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import page_batch, write_sessions
+from twotowers.splits import LOG, PAGES
 from twotowers.standins.writing import LENGTH, drawing, write_log
 
 # Sessions of the real data sets. A session of Yandex is a result page.
@@ -99,9 +99,6 @@ def generate_log(name: str, *, sessions: int | None = None, seed: int) -> pa.Tab
         The log, in the layout of `twotowers.logs.counting.count_cells`, with pages of 10.
         Queries are numbered from 0, the most frequent first. No two queries share a document.
         The metadata has sessions and pages.
-
-    Raises:
-        InputError: an unknown name, or a number out of range or not whole.
     """
     check_choice(name, NAMES, field="name", what="no stand-in")
     rng, sessions = drawing(name, SESSIONS[name] if sessions is None else sessions, seed)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from twotowers import SPLITS
 from twotowers.errors import check_choice, check_range
 from twotowers.files.rankings import Rankings, write_rankings
+from twotowers.splits import SPLITS
 from twotowers.standins import lists, vectors
 
 DRAWS = {**dict.fromkeys(vectors.NAMES, vectors.draw), **dict.fromkeys(lists.NAMES, lists.draw)}
@@ -101,9 +101,6 @@ def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
         [rows, 699] or [rows, 220] of no real set's order (see `standins.vectors` and
         `standins.lists`), labels 0 to 4, query ids from 1 (train),
         1,000,001 (validation) or 2,000,001 (test).
-
-    Raises:
-        InputError: an unknown name or split, or a number out of range or not whole.
     """
     check_choice(name, NAMES, field="name", what="no stand-in")
     check_choice(split, SPLITS, field="split")

@@ -28,12 +28,12 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import expit
 
-from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES
 from twotowers.errors import check_choice
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.described import write_documents
 from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES
 from twotowers.standins.users import Users, clicks_of
 from twotowers.standins.vectors import signal_of_traits
 

@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import expit
 
-from twotowers import LOG, PAGES
 from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import page_batch, write_sessions
+from twotowers.splits import LOG, PAGES
 from twotowers.standins.users import Users, clicks_of
 from twotowers.standins.writing import LENGTH, drawing, write_log
 
@@ -96,9 +96,6 @@ def generate_pages(*, sessions: int, seed: int) -> Iterator[pa.RecordBatch]:
     Args:
         sessions: their number, 1 to 200,000,000.
         seed: from 0.
-
-    Raises:
-        InputError: a number out of range or not whole.
     """
     for query, documents, clicks in draw(*drawing(NAME, sessions, seed)):
         yield page_batch(query, documents, clicks, LOG)

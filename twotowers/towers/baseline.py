@@ -20,9 +20,6 @@ class BaselineTower(Tower):
         variance: variance of the initial differences, normal with mean 0; in [0, 1e6].
         rngs: source of randomness.
 
-    Raises:
-        InputError: the variance is out of range.
-
     Example:
         >>> tower = BaselineTower(3, baseline=1.0, variance=0.0, rngs=nnx.Rngs(0))
         >>> tower(jnp.array([[0, 2]])).tolist()

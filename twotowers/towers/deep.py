@@ -18,9 +18,6 @@ class DeepTower(Tower):
         dropout: rate of dropout after each hidden layer while training, in [0, 0.99]; a number or
             a lane.
         rngs: source of randomness.
-
-    Raises:
-        InputError: the dropout rate is out of range.
     """
 
     def __init__(

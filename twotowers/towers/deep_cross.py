@@ -26,9 +26,6 @@ class DeepCrossTower(Tower):
         dropout: rate behind every dense layer; may be a lane.
         rngs: initialises all parameters.
 
-    Raises:
-        InputError: an option is out of range.
-
     Example:
         >>> tower = DeepCrossTower(3, rngs=nnx.Rngs(0))
         >>> tower(jax.numpy.ones((2, 5, 3))).shape

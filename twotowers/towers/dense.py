@@ -62,9 +62,6 @@ class DenseTower(Tower):
             normalise: 'batch', 'layer' or 'none'.
             rngs: source of randomness.
 
-        Raises:
-            InputError: an option is unknown or out of range.
-
         Example:
             >>> tower = DenseTower(3, layers=[8, 4], activation="relu", rngs=nnx.Rngs(0))
             >>> tower(jnp.ones((5, 2, 3))).shape

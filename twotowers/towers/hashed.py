@@ -20,9 +20,6 @@ class HashedTower(Tower):
         pairs: number of query-document pairs.
         ratio: pairs per row of the table, as in `SmallTable`.
         baseline, variance, rngs: as in `BaselineTower`.
-
-    Raises:
-        InputError: the ratio or the variance is out of range.
     """
 
     BY_PAIR = True

@@ -49,9 +49,6 @@ class Tower(nnx.Module):
 def rows_of(pairs: int, ratio: float) -> int:
     """Number of rows of a table with one row per `ratio` pairs, rounded up and at least 1.
 
-    Raises:
-        InputError: the ratio is not in [1, 1e9].
-
     Example:
         >>> rows_of(25, 10)
         3
@@ -75,9 +72,6 @@ class SmallTable(nnx.Module):
         ratio: pairs per row, in [1, 1e9]. Lanes hold the largest of their tables, and use the first
             rows of it.
         variance, rngs: of the parameters, as in `drawn`.
-
-    Raises:
-        InputError: the ratio or the variance is out of range.
     """
 
     def __init__(self, pairs: int, ratio: float | Lane, variance: float, rngs: nnx.Rngs):
@@ -98,11 +92,7 @@ class SmallTable(nnx.Module):
 
 
 def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> Table:
-    """[rows] parameters drawn from a normal distribution with mean 0.
-
-    Raises:
-        InputError: the variance is not in [0, 1e6].
-    """
+    """[rows] parameters drawn from a normal distribution with mean 0."""
     check_range(variance, field="variance", low=0, high=1e6)
     return Table(math.sqrt(variance) * _normal(rngs.params(), (rows,)))
 
@@ -149,11 +139,7 @@ class Constant(nnx.Variable):
 
 
 def number(value: float | Lane, *, field: str, low: float, high: float) -> float | Constant:
-    """The attribute for a number that may be a lane: a float, or a `Constant` if it is one.
-
-    Raises:
-        InputError: the number, or one of the lane's values, is not in [low, high].
-    """
+    """The attribute for a number that may be a lane: a float, or a `Constant` if it is one."""
     values = value.values if isinstance(value, Lane) else (value,)
     for each in values:
         check_range(each, field=field, low=low, high=high)

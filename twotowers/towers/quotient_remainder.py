@@ -22,9 +22,6 @@ class QuotientRemainderTower(Tower):
         pairs: number of query-document pairs.
         ratio: pairs per row of the table r, as in `SmallTable`.
         baseline, variance, rngs: as in `BaselineTower`. The variance is that of r.
-
-    Raises:
-        InputError: the ratio or the variance is out of range.
     """
 
     BY_PAIR = True

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from twotowers import ANNOTATIONS, DOCUMENTS, LOG, PAGES, ROOT, SPLITS
 from twotowers.errors import check_choice
 from twotowers.logs.opening import FOLDER, FORMATS
+from twotowers.root import ROOT
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 from twotowers.standins import logs, rankings, uva, wscd
 from twotowers.workflow.descriptions import STANDIN_SEED
 

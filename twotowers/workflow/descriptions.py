@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from twotowers.claims.standing import REAL, STAND_IN, UNVERIFIED, weakest
 from twotowers.report.words import seed_range
-from twotowers.results.standing import REAL, STAND_IN, UNVERIFIED, weakest
 
 if TYPE_CHECKING:
     from twotowers.workflow.planning import Planner

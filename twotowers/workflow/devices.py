@@ -23,9 +23,6 @@ def use_own_gpu() -> str:
     """Make JAX run on one visible GPU that no other job holds, and return its UUID.
 
     It waits for a free GPU and holds it until this process ends, in whatever way.
-
-    Raises:
-        InputError: no GPU is visible.
     """
     device = claim(visible_gpus())
     os.environ["CUDA_VISIBLE_DEVICES"] = device
@@ -40,9 +37,6 @@ def visible_gpus() -> list[str]:
     """UUIDs of the GPUs that the scheduler or the user lets this process see.
 
     Indices in CUDA_VISIBLE_DEVICES follow the order of nvidia-smi.
-
-    Raises:
-        InputError: no GPU is visible.
     """
     query = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
     try:

@@ -21,8 +21,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from twotowers import ROOT, SPLITS
 from twotowers.errors import InputError
+from twotowers.root import ROOT
+from twotowers.splits import SPLITS
 
 FILES = {
     "raw": "{results}/raw/{dataset}/{split}.parquet",
@@ -203,10 +204,6 @@ def read_plan(
         root: the folder of the project.
         folder: of plans.
         files: those that the settings come from, for messages; later ones override earlier ones.
-
-    Raises:
-        InputError: the configuration or a paper is wrong.
-        RuntimeError: the plan could not be made; the message has the traceback.
     """
     said = json.dumps(config, sort_keys=True, default=str)
     path = Path(folder).resolve() / f"{_state(said, Path(root))}.json"

@@ -17,7 +17,6 @@ from typing import Any
 if __name__ == "__main__":
     gc.disable()  # It would take a quarter of the seconds of this short process.
 
-from twotowers import ANNOTATIONS, LOG, PAGES, ROOT, SPLITS
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import LOGS
 from twotowers.experiment.config import Config, read_config
@@ -29,6 +28,8 @@ from twotowers.experiment.simulated import ANNOTATED
 from twotowers.experiment.studies import Study
 from twotowers.files.artefacts import atomic
 from twotowers.jobs.fit import TRANSFER
+from twotowers.root import ROOT
+from twotowers.splits import ANNOTATIONS, LOG, PAGES, SPLITS
 from twotowers.workflow import descriptions
 from twotowers.workflow.dataset_jobs import dataset_jobs
 from twotowers.workflow.evidence import evidence_digest, recorded
@@ -59,11 +60,7 @@ class Planner(Targets):
         self.code = partial(code_digest, root=self.root)
 
     def raw(self, dataset: str, part: str) -> str:
-        """Where a part of a data set is.
-
-        Raises:
-            InputError: it is generated, and has no size.
-        """
+        """Where a part of a data set is."""
         if self.dataset(dataset).is_standin:
             self.standin_size(dataset, part)
         return self.file("raw", dataset=dataset, split=part)
@@ -381,11 +378,7 @@ def other_logs(log: Log) -> list[Edge]:
 def make_plan(
     config: Mapping[str, Any], root: Path = ROOT, files: Sequence[str] = ("config.yaml",)
 ) -> dict[str, Any]:
-    """The plan of a configuration, and of the files that it comes from, for messages.
-
-    Raises:
-        InputError: the configuration or a paper is wrong.
-    """
+    """The plan of a configuration, and of the files that it comes from, for messages."""
     settled = read_config(config, files)
     papers = {key: load_paper(key, settled, root) for key in settled.papers}
     return Planner(settled, papers, root).content()

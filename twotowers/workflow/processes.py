@@ -28,9 +28,6 @@ def only_run(results: str | Path, figures: str | Path) -> None:
     The kernel holds the lock and releases it when the process dies. So nothing needs unlocking
     after a kill or a power cut. Half-written files of a dead run are removed. A file system
     without locks is used without one.
-
-    Raises:
-        InputError: another run works there, or the folder cannot be written to.
     """
     path = Path(results) / LOCK
     try:

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from twotowers import FACE, ROOT
+from twotowers import FACE
+from twotowers.root import ROOT
 
 PACKAGES = ("twotowers", "papers")
 Edge = tuple[str, str]

@@ -45,9 +45,6 @@ def job_log(path: str | Path, facts: Mapping[str, object]) -> Iterator[None]:
     Args:
         path: the log. An older one is replaced.
         facts: what is known before the job starts, a line each. Keys are lower-case words.
-
-    Raises:
-        Exception: the block's own exception. Its traceback and outcome are in the log.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

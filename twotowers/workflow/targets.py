@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from twotowers import DOCUMENTS, LOG, PAGES, ROOT
 from twotowers.errors import InputError, check_choice
 from twotowers.experiment.config import Config, DataSet
 from twotowers.experiment.paper import Paper
+from twotowers.root import ROOT
+from twotowers.splits import DOCUMENTS, LOG, PAGES
 from twotowers.workflow.plan import Places
 
 ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
@@ -68,9 +69,6 @@ class Targets(Places):
         """What a run makes: the chosen items, or the pages, the claims and all items.
 
         Items are listed beside the pages, so that a deleted item is made again.
-
-        Raises:
-            InputError: a chosen item is unknown.
         """
         known = {f"{key}/{item}" for key, paper in self.papers.items() for item in paper.items}
         for field in ("only", "also"):
@@ -88,11 +86,7 @@ class Targets(Places):
         return self.config.datasets[name]
 
     def standin_sizes(self, name: str) -> dict[str, int]:
-        """Sizes (queries or sessions) of the parts of a stand-in.
-
-        Raises:
-            InputError: the data set has neither a folder nor a size at this scale.
-        """
+        """Sizes (queries or sessions) of the parts of a stand-in."""
         sizes = self.dataset(name).standin.get(self.config.scale)
         if sizes is None:
             raise InputError(
@@ -103,11 +97,7 @@ class Targets(Places):
         return sizes.parts
 
     def standin_size(self, name: str, part: str) -> int:
-        """How many queries or sessions a part of a stand-in has.
-
-        Raises:
-            InputError: the data set has no such part.
-        """
+        """How many queries or sessions a part of a stand-in has."""
         sizes = self.standin_sizes(name)
         of = LOG if part in (PAGES, DOCUMENTS) else part
         if of not in sizes:

@@ -11,10 +11,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
+from twotowers.claims.moments import measured
+from twotowers.claims.statistics import frequency_interval, select
 from twotowers.report.charts import BAND_ALPHA, PUBLISHED, Curves
 from twotowers.report.figures import COLUMN_WIDTH, GREY
-from twotowers.results.moments import measured
-from twotowers.results.statistics import frequency_interval, select
 
 DATASETS = {"yahoo": "Yahoo!", "istella_s": "Istella-S"}
 PARTS = {"": "", ">": "_low", "<": "_high"}

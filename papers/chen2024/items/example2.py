@@ -9,9 +9,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
+from twotowers.claims.moments import measured, whole
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.charts import Curves
-from twotowers.results.moments import measured, whole
-from twotowers.results.statistics import over_seeds, select
 
 SIZE = ["feature_vectors", "bias_factors", "rows"]
 METRICS = {

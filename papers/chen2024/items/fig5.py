@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Arc
 
+from twotowers.claims.moments import measured, whole
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.charts import CATEGORICAL
 from twotowers.report.figures import GREY, page, style
-from twotowers.results.moments import measured, whole
-from twotowers.results.statistics import over_seeds, select
 
 KEYS = ["components", "metric", "position", "other"]
 COMPONENTS = {1: "K = 1 (connected)", 2: "K = 2", 3: "K = 3", 4: "K = 4"}

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 
 from papers.chen2024.looks import POSITION
 from papers.chen2024.simulation import EXAMINATION, POSITIONS
+from twotowers.claims.moments import measured, moments, runs, with_most
+from twotowers.claims.statistics import select
 from twotowers.report.charts import TRUTH, Dots, ticks
-from twotowers.results.moments import measured, moments, runs, with_most
-from twotowers.results.statistics import select
 
 KEYS = ["components", "method", "repair", "views", "metric", "position"]
 NUMBERS = (2, 3, 4)

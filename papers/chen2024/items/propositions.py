@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from twotowers.claims.moments import measured, whole
+from twotowers.claims.statistics import over_seeds
 from twotowers.report.latex import booktabs, count
-from twotowers.results.moments import measured, whole
-from twotowers.results.statistics import over_seeds
 
 KEYS = ["proposition", "case", "clicks", "metric"]
 VARIANCE = ["mean", "variance", "standard_error", "expected_variance"]

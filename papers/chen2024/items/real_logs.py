@@ -7,10 +7,10 @@ import seaborn as sns
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure, SubFigure
 
+from twotowers.claims.moments import measured, whole
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.charts import Curves, ticks
 from twotowers.report.figures import page, style
-from twotowers.results.moments import measured, whole
-from twotowers.results.statistics import over_seeds, select
 
 KEYS = ["log", "metric", "position", "other", "share"]
 SUMMARIES = {

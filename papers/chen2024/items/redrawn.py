@@ -6,11 +6,11 @@ import pandas as pd
 import seaborn.objects as so
 from matplotlib.figure import Figure
 
+from twotowers.claims.moments import measured, moments, runs, with_most
+from twotowers.claims.statistics import select
 from twotowers.report.charts import Dots
 from twotowers.report.drawings.sweep import spread
 from twotowers.report.figures import GREY
-from twotowers.results.moments import measured, moments, runs, with_most
-from twotowers.results.statistics import select
 
 KEYS = ["lists", "method", "repair", "components", "metric"]
 ORDER = {"method": ["naive", "rate_dla"], "repair": ["plain", "intervention", "merging"]}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from twotowers.claims.moments import measured
+from twotowers.claims.statistics import over_seeds
 from twotowers.report.latex import booktabs, moment
-from twotowers.results.moments import measured
-from twotowers.results.statistics import over_seeds
 
 KEYS = ["theorem", "components", "metric"]
 NAMES = {

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from twotowers.results.claims import NotTestable, seed_means
-from twotowers.results.standing import REAL
-from twotowers.results.statistics import select
+from twotowers.claims.claims import NotTestable, seed_means
+from twotowers.claims.standing import REAL
+from twotowers.claims.statistics import select
 
 DATASETS = {"Yahoo!": {"dataset": "yahoo"}, "Istella-S": {"dataset": "istella_s"}}
 CLICKS = 1_000_000
@@ -22,11 +22,7 @@ LEAST_SEEDS = 3
 
 
 def by_seed(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where) -> pd.DataFrame:
-    """[cells, seeds] values, on a full grid of cells.
-
-    Raises:
-        NotTestable: as `seed_means`, or there are too few seeds to speak of their spread.
-    """
+    """[cells, seeds] values, on a full grid of cells."""
     cells = seed_means(results, over, **where).index
     wanted = {name: list(values) for name, values in over.items() if values is not None}
     rows = select(results, **where, **wanted)
@@ -51,9 +47,6 @@ def dla_means(
         metric: of whose values.
         over: from lanes to the wanted values, the index; None takes all there are.
         where: the value of other lanes.
-
-    Raises:
-        NotTestable: as `seed_means`.
     """
     chosen = {"method": "rate_dla", "repair": "plain", "setting": setting, **where}
     fixed = {name: value for name, value in chosen.items() if name not in over}
@@ -66,11 +59,7 @@ def on_real_data(results: pd.DataFrame, setting: str) -> bool:
 
 
 def check_clicks(by_clicks: pd.DataFrame) -> None:
-    """Whether a table whose columns are numbers of clicks has the most and others.
-
-    Raises:
-        NotTestable: it has not.
-    """
+    """Whether a table whose columns are numbers of clicks has the most and others."""
     if CLICKS not in by_clicks or len(by_clicks.columns) < 2:
         found = ", ".join(f"{clicks:,}" for clicks in by_clicks)
         raise NotTestable(f"no results at {CLICKS:,} and at fewer clicks, but at {found}")

@@ -13,8 +13,8 @@ import pandas as pd
 
 from papers.chen2024.judges.cells import DATASETS, on_real_data
 from papers.chen2024.judges.words import NAMES
-from twotowers.results.claims import OURS, Claims, Measured, NotTestable, seed_means
-from twotowers.results.conditions import (
+from twotowers.claims.claims import OURS, Claims, Measured, NotTestable, seed_means
+from twotowers.claims.conditions import (
     above,
     at_least,
     at_most,
@@ -27,7 +27,7 @@ from twotowers.results.conditions import (
     shown,
     written,
 )
-from twotowers.results.statistics import select
+from twotowers.claims.statistics import select
 
 CLAIMS = Claims(names=NAMES)
 

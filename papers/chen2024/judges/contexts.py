@@ -8,8 +8,8 @@ import pandas as pd
 
 from papers.chen2024.judges.cells import DATASETS
 from papers.chen2024.judges.words import NAMES, metric_name
-from twotowers.results.claims import Claims, Measured, seed_means
-from twotowers.results.conditions import above, at_least, at_most, shown
+from twotowers.claims.claims import Claims, Measured, seed_means
+from twotowers.claims.conditions import above, at_least, at_most, shown
 
 CLAIMS = Claims(names=NAMES)
 
@@ -53,21 +53,13 @@ PRINTED = {
 
 
 def mean(results: pd.DataFrame, fitted: str, repair: str, metric: str) -> float:
-    """The mean over seeds of one lane of setting contexts-<fitted>.
-
-    Raises:
-        NotTestable: as `seed_means`.
-    """
+    """The mean over seeds of one lane of setting contexts-<fitted>."""
     lane = {"setting": f"contexts-{fitted}", "metric": metric}
     return seed_means(results, {"repair": (repair,)}, **lane)[repair]
 
 
 def means(results: pd.DataFrame, dataset: str, metric: str) -> pd.DataFrame:
-    """[repairs, starts] means over seeds, of DLA.
-
-    Raises:
-        NotTestable: as `seed_means`.
-    """
+    """[repairs, starts] means over seeds, of DLA."""
     settings = {f"contexts-{dataset}{suffix}": start for start, suffix in STARTS.items()}
     grid = {"repair": REPAIRS, "setting": list(settings)}
     return seed_means(results, grid, metric=metric).unstack("setting").rename(columns=settings)

@@ -10,8 +10,8 @@ from scipy.special import stdtrit
 
 from papers.chen2024.judges.cells import CLICKS, by_seed
 from papers.chen2024.judges.words import NAMES
-from twotowers.results.claims import Claims, Measured
-from twotowers.results.conditions import at_most, short, shown
+from twotowers.claims.claims import Claims, Measured
+from twotowers.claims.conditions import at_most, short, shown
 
 # A prediction interval over draws is the test.
 CLAIMS = Claims(names=NAMES, chance=False)

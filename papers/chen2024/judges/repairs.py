@@ -20,9 +20,9 @@ from papers.chen2024.judges.cells import (
 )
 from papers.chen2024.judges.words import NAMES
 from papers.chen2024.simulation import EXAMINATION, POSITIONS
-from twotowers.results.claims import Claims, Measured, certain, seed_means
-from twotowers.results.conditions import above, at_least, at_most, below, shown, written
-from twotowers.results.statistics import select
+from twotowers.claims.claims import Claims, Measured, certain, seed_means
+from twotowers.claims.conditions import above, at_least, at_most, below, shown, written
+from twotowers.claims.statistics import select
 
 CLAIMS = Claims(names=NAMES)
 

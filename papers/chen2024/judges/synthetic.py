@@ -19,9 +19,9 @@ from papers.chen2024.judges.cells import (
     dla_means,
 )
 from papers.chen2024.judges.words import NAMES, metric_name
-from twotowers.results.claims import Claims, Measured
-from twotowers.results.conditions import above, at_least, at_most, below, short, shown
-from twotowers.results.statistics import select
+from twotowers.claims.claims import Claims, Measured
+from twotowers.claims.conditions import above, at_least, at_most, below, short, shown
+from twotowers.claims.statistics import select
 
 CLAIMS = Claims(names=NAMES)
 

@@ -6,11 +6,11 @@ import pandas as pd
 
 from papers.chen2024.judges.synthetic import FITTED, POOR
 from papers.chen2024.judges.words import NAMES, metric_name
-from twotowers import ROOT
+from twotowers.claims.claims import Claims, Measured, means_of, rows_of, seed_means
+from twotowers.claims.conditions import above, at_most, below, exactly, holds, shown
+from twotowers.claims.statistics import select
 from twotowers.files.yamls import read_yaml
-from twotowers.results.claims import Claims, Measured, means_of, rows_of, seed_means
-from twotowers.results.conditions import above, at_most, below, exactly, holds, shown
-from twotowers.results.statistics import select
+from twotowers.root import ROOT
 
 CLAIMS = Claims(names=NAMES, chance=False)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from papers.chen2024.judges.words import NAMES
-from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
-from twotowers.results.conditions import above, at_most, below, exactly, rises, shown
-from twotowers.results.statistics import select
+from twotowers.claims.claims import Claims, Measured, NotTestable, seed_means
+from twotowers.claims.conditions import above, at_most, below, exactly, rises, shown
+from twotowers.claims.statistics import select
 
 CLAIMS = Claims(names=NAMES, chance=False)
 

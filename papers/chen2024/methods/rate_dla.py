@@ -54,10 +54,6 @@ def fit(
         task: see `twotowers.methods.alternation.fit`.
         steps: 20,000 published.
         until: "limit" goes on to where the steps end, with `converge`.
-
-    Raises:
-        InputError: as `twotowers.methods.alternation.fit`; or a lane has no limit, because its
-            graph is not connected.
     """
     if until == "steps":
         return by_rule(task, MeanRatio(), steps=steps)
@@ -80,9 +76,6 @@ def converge(rates: ClickRates, examination: np.ndarray) -> RateEstimate:
     Returns:
         Examination 1 at the first factor with weight; NaN in a lane where no root was found to
         1e-6.
-
-    Raises:
-        InputError: a lane is not connected.
     """
     fitted = [
         _root(rates.feature, *lane, rates.features)

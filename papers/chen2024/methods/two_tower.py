@@ -42,9 +42,6 @@ def fit_two_tower(rates: ClickRates, logits: np.ndarray, *, steps: int) -> RateE
         rates: click rates.
         logits: [lanes, factors] logits of o to start from, N(0, 1) published.
         steps: 20,000 published.
-
-    Raises:
-        InputError: the start or the number of steps is out of range.
     """
     check_start(rates, logits, steps, low=-np.inf, high=np.inf)
     layout = lay_out(rates)

@@ -28,11 +28,7 @@ class Contextual(EyeTracking, CellModel):
     highest: float = 4.0
 
     def examined_in(self, contexts: np.ndarray, positions: int) -> np.ndarray:
-        """[contexts, positions] P(examined | t, k).
-
-        Raises:
-            InputError: context vectors do not have ten elements, or more than ten positions.
-        """
+        """[contexts, positions] P(examined | t, k)."""
         if contexts.shape[1] != len(WEIGHTS):
             raise InputError(
                 f"context vectors have {contexts.shape[1]} elements",

@@ -33,11 +33,7 @@ class EyeTracking(PositionBased, CellModel):
     highest: float = 5.0
 
     def examined(self, positions: int) -> np.ndarray:
-        """[positions] P(examined | k).
-
-        Raises:
-            InputError: more than ten positions.
-        """
+        """[positions] P(examined | k)."""
         if positions > len(EXAMINATION):
             raise InputError(
                 f"examination of position {positions} is unknown",

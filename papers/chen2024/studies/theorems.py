@@ -13,11 +13,11 @@ from scipy.special import expit
 from papers.chen2024.models.eye_tracking import EyeTracking
 from papers.chen2024.simulation import EXAMINATION, POSITIONS
 from papers.chen2024.studies.propositions import random_log
+from twotowers.claims.metrics import correlation, ndcg
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import node_intervention
 from twotowers.identifiability.linked_lists import Lists, linked_lists
 from twotowers.randomness import stream
-from twotowers.results.metrics import correlation, ndcg
 
 MOST_COMPONENTS = 6
 

@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.clax2025.orders import COMPRESSIONS, METRICS, between_divisions, correlations
+from twotowers.claims.published import runs
+from twotowers.claims.statistics import over_seeds
 from twotowers.report.charts import Curves, ticks
-from twotowers.results.published import runs
-from twotowers.results.statistics import over_seeds
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:

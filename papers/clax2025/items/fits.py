@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 
 from papers.clax2025.names import NINTH
 from papers.clax2025.orders import METRICS
+from twotowers.claims.statistics import compare
 from twotowers.models.names import MODELS
 from twotowers.report.drawings.dots import on_lines
-from twotowers.results.statistics import compare
 
 ESTIMATORS = {
     "gradient": "gradient", "em": "EM or counting", "counted": "simplified, counted",

@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.clax2025.orders import METRICS, fits
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.models.names import MODELS
 from twotowers.report.drawings.dots import on_lines
-from twotowers.results.statistics import over_seeds, select
 
 RATIO = 10
 TABLES = {"full": "full table", "hashed": "hashed to a tenth"}

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.models.names import MODELS
 from twotowers.report.figures import style
-from twotowers.results.statistics import over_seeds, select
 
 PERPLEXITY, RANKING = "mean_conditional_perplexity", "ndcg@10"
 

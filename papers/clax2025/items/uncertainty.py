@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.models.names import MODELS
 from twotowers.report.drawings.dots import on_lines
-from twotowers.results.statistics import over_seeds, select
 
 METRICS = (
     "coverage", "too_low", "too_high", "intervals", "standard_error", "impressions"

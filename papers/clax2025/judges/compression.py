@@ -10,9 +10,9 @@ import pandas as pd
 
 from papers.clax2025.names import CALLED
 from papers.clax2025.orders import COMPRESSIONS, WITHOUT_TABLE, correlations, fits
+from twotowers.claims.claims import Claims, Measured, NotTestable
+from twotowers.claims.conditions import above, at_least, at_most, below, exactly, shown
 from twotowers.models.names import MODELS
-from twotowers.results.claims import Claims, Measured, NotTestable
-from twotowers.results.conditions import above, at_least, at_most, below, exactly, shown
 
 CLAIMS = Claims(names={"ratio": "ratio", "compression": COMPRESSIONS, "model": CALLED})
 

@@ -7,8 +7,8 @@ from scipy.stats import kendalltau
 
 from papers.clax2025.judges.fits import CONDITIONAL, PERPLEXITY, of
 from papers.clax2025.names import CALLED
-from twotowers.results.claims import Claims, Measured
-from twotowers.results.conditions import above, at_most, below, shown
+from twotowers.claims.claims import Claims, Measured
+from twotowers.claims.conditions import above, at_most, below, shown
 
 CLAIMS = Claims(names={"model": CALLED})
 

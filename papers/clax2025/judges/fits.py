@@ -7,9 +7,9 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from papers.clax2025.names import CALLED, HIDDEN, NINTH
+from twotowers.claims.claims import OURS, Claims, Measured, seed_means
+from twotowers.claims.conditions import above, at_least, at_most, below, shown
 from twotowers.models.names import MODELS
-from twotowers.results.claims import OURS, Claims, Measured, seed_means
-from twotowers.results.conditions import above, at_least, at_most, below, shown
 
 CLAIMS = Claims(names={"model": CALLED, "position": "rank"})
 

@@ -9,10 +9,10 @@ from scipy.stats import kendalltau
 from papers.clax2025.judges.fits import PERPLEXITY, of
 from papers.clax2025.names import CALLED, HIDDEN, NINTH
 from papers.clax2025.orders import COMPRESSIONS
+from twotowers.claims.claims import Claims, Measured, NotTestable, seed_means
+from twotowers.claims.conditions import above, at_least, below
+from twotowers.claims.statistics import select
 from twotowers.models.names import MODELS
-from twotowers.results.claims import Claims, Measured, NotTestable, seed_means
-from twotowers.results.conditions import above, at_least, below
-from twotowers.results.statistics import select
 
 CLAIMS = Claims(names={"ratio": "ratio", "compression": COMPRESSIONS, "model": CALLED})
 

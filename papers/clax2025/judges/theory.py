@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from papers.clax2025.names import CALLED, HIDDEN
+from twotowers.claims.claims import OURS, Claims, Measured, certain, seed_means
+from twotowers.claims.conditions import at_most, shown
 from twotowers.models.names import MODELS
-from twotowers.results.claims import OURS, Claims, Measured, certain, seed_means
-from twotowers.results.conditions import at_most, shown
 
 CLAIMS = Claims(names={"model": CALLED})
 

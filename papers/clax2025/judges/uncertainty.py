@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from twotowers.claims.claims import OURS, Claims, Measured, NotTestable
+from twotowers.claims.conditions import above, at_least, at_most
+from twotowers.claims.statistics import select
 from twotowers.models.names import MODELS
-from twotowers.results.claims import OURS, Claims, Measured, NotTestable
-from twotowers.results.conditions import above, at_least, at_most
-from twotowers.results.statistics import select
 
 CLAIMS = Claims(origin=OURS)
 

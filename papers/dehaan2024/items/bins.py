@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.dehaan2024.names import MODELS, by_query
+from twotowers.claims.statistics import from_moments
 from twotowers.report.charts import Curves
-from twotowers.results.statistics import from_moments
 
 BINS = 10
 METRIC = "ndcg@10"

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from papers.dehaan2024.names import by_query, named
+from twotowers.claims.statistics import from_moments, over_seeds, select
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import from_moments, over_seeds, select
 
 KEYS = ["setting", "metric"]
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from twotowers import ANNOTATIONS
+from twotowers.claims.annotated import of_each_query
 from twotowers.files.rankings import read_rankings
 from twotowers.rankers.folds import cross_fitted
-from twotowers.results.annotated import of_each_query
+from twotowers.splits import ANNOTATIONS
 
 
 def run(

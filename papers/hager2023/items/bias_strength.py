@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
+from twotowers.claims.statistics import compare
 from twotowers.report.charts import Curves, ticks
-from twotowers.results.statistics import compare
 
 SETTINGS = {"eta-pbm": "PBM - True bias", "eta-ips": "IPS - True bias"}
 

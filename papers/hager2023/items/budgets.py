@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.hager2023.grid import DATASETS, METHODS, PRODUCTION, log_of, of_method
+from twotowers.claims.statistics import from_moments, over_seeds, select
 from twotowers.report.charts import Curves
-from twotowers.results.statistics import from_moments, over_seeds, select
 
 KEYS = ["dataset", "method", "sessions", "metric"]
 

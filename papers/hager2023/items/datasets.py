@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from papers.hager2023.grid import DATASETS
+from twotowers.claims.statistics import compare, select
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import compare, select
 
 COLUMNS = {
     "features": ("Features", ",.0f"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import over_seeds, select
 
 NAMES = {
     "proposition_1": "Proposition 1",

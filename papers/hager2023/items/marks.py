@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from papers.hager2023.grid import DATASETS, MEASURES, METHODS, PRODUCTION, STRICTEST
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import over_seeds, select
 
 TITLES = {PRODUCTION: PRODUCTION, **METHODS}
 SIGNS = {1: "higher", -1: "lower", 0: "--"}

@@ -6,8 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.hager2023.grid import DATASETS
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.charts import Dots
-from twotowers.results.statistics import over_seeds, select
 
 STUDIES = {f"mechanism-{name}": title for name, title in DATASETS.items()}
 TOWERS = {"document": "per document", "linear": "linear", "sampled": "drawn clicks"}

@@ -6,8 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.hager2023.grid import METHODS
+from twotowers.claims.statistics import compare
 from twotowers.report.charts import Curves
-from twotowers.results.statistics import compare
 
 LABELS = {
     "sessions": "Simulated queries",

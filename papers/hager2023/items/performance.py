@@ -18,8 +18,8 @@ from papers.hager2023.grid import (
     of_method,
     t_test,
 )
+from twotowers.claims.statistics import from_moments, select
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import from_moments, select
 
 TITLES = {PRODUCTION: PRODUCTION, **METHODS}
 COMPARISONS = len(DATASETS) * len(MEASURES) * (len(TITLES) - 1)

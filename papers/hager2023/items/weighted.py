@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.charts import Curves
-from twotowers.results.statistics import over_seeds, select
 
 SETTINGS = {
     "istella-few-pbm": "PBM, every query alike",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from papers.hager2023.grid import FULL, PRODUCTION, by_seed, gap, of_method
-from twotowers.results.claims import Claims, Measured, certain, seed_means
-from twotowers.results.conditions import above, at_least, at_most, below, evidence_if, shown
+from twotowers.claims.claims import Claims, Measured, certain, seed_means
+from twotowers.claims.conditions import above, at_least, at_most, below, evidence_if, shown
 
 CLAIMS = Claims()
 

@@ -21,10 +21,10 @@ from papers.hager2023.grid import (
     log_of,
     of_method,
 )
-from twotowers.results.claims import OURS, Claims, Measured, TooFewRuns, certain, seed_means
-from twotowers.results.conditions import above, at_most, below, evidence_if, shown
-from twotowers.results.published import bands
-from twotowers.results.statistics import select
+from twotowers.claims.claims import OURS, Claims, Measured, TooFewRuns, certain, seed_means
+from twotowers.claims.conditions import above, at_most, below, evidence_if, shown
+from twotowers.claims.published import bands
+from twotowers.claims.statistics import select
 
 CLAIMS = Claims()
 
@@ -36,9 +36,6 @@ def of_significant(results, dataset, one, other) -> tuple[float, float, float]:
     """The difference of two methods over the least significant one, and both.
 
     By the thesis' test of ten runs, at its alpha, corrected for 36 comparisons.
-
-    Raises:
-        TooFewRuns: a method has fewer.
     """
     runs = [
         by_seed(results, **of_method(dataset, method, "ndcg@10"), sessions=FULL)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from papers.hager2023.grid import DATASETS, RULES
-from twotowers.results.claims import CHECK, Claims, Measured, means_of, rows_of
-from twotowers.results.conditions import above, at_least, at_most, below, exactly, shown
+from twotowers.claims.claims import CHECK, Claims, Measured, means_of, rows_of
+from twotowers.claims.conditions import above, at_least, at_most, below, exactly, shown
 
 CLAIMS = Claims(chance=False)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from twotowers import SPLITS
 from twotowers.datasets.preprocess import preprocess_stratified
 from twotowers.files.rankings import read_rankings
+from twotowers.splits import SPLITS
 
 
 def run(inputs, *, seed: int, most: int) -> pd.DataFrame:

@@ -16,12 +16,12 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from twotowers import SPLITS
+from twotowers.claims.metrics import ndcg
 from twotowers.files.rankings import Rankings, read_rankings
 from twotowers.logs.policies import ranks, read_scores
 from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
-from twotowers.results.metrics import ndcg
+from twotowers.splits import SPLITS
 
 KINDS = ("ips", "pbm")
 PENALTY = 1e-6

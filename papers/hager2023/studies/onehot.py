@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from twotowers import SPLITS
+from twotowers.claims.metrics import ndcg
 from twotowers.experiment.simulated import Policy, Sessions, SimulatedLog, draw_cells
 from twotowers.logs.cells import Pairs
 from twotowers.logs.counts import Counts
@@ -20,7 +20,7 @@ from twotowers.methods.task import Split, Task
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
-from twotowers.results.metrics import ndcg
+from twotowers.splits import SPLITS
 from twotowers.towers.lane import KNOWN
 
 BUDGETS = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8)

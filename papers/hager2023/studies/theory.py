@@ -26,9 +26,9 @@ from papers.hager2023.grid import (
     of_method,
     t_test,
 )
+from twotowers.claims.published import bands, runs
+from twotowers.claims.statistics import select
 from twotowers.models.position_based import PositionBased
-from twotowers.results.published import bands, runs
-from twotowers.results.statistics import select
 
 EXAMINED = (1.0, 0.8, 0.6, 0.4, 0.2)
 """Examination probabilities of Figure 2.1. The figure's own are not printed."""

@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.hager2024.names import ESTIMATORS
+from twotowers.claims.statistics import from_moments, over_seeds, select
 from twotowers.report.charts import Curves, ranks
-from twotowers.results.statistics import from_moments, over_seeds, select
 
 HARVESTED, EM = "harvested", "regression_em"
 SHOWN = 10

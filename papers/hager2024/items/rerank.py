@@ -8,9 +8,9 @@ import pandas as pd
 
 from papers.hager2024.names import GROUPS, MARKS, METHODS, RANKERS
 from papers.hager2024.significance import CHANGE, changes
+from twotowers.claims.moments import moments
+from twotowers.claims.statistics import select
 from twotowers.report.latex import booktabs, moment
-from twotowers.results.moments import moments
-from twotowers.results.statistics import select
 
 
 def table(

@@ -6,8 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.hager2024.names import RANDOM
+from twotowers.claims.statistics import compare, select
 from twotowers.report.drawings.dots import on_lines
-from twotowers.results.statistics import compare, select
 
 ZOU = "zou2022"
 METHODS = {"Naive": "Naive", "IPS": "IPS", "REM": "RegressionEM", "PairD": "PairD", "DLA": "DLA"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from papers.hager2024.judges.common import effects
 from papers.hager2024.names import POINTWISE
-from twotowers.results.claims import OURS, Claims
-from twotowers.results.conditions import at_most, below
+from twotowers.claims.claims import OURS, Claims
+from twotowers.claims.conditions import at_most, below
 
 CLAIMS = Claims()
 

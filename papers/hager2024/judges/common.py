@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from papers.hager2024.names import GROUPS
-from twotowers.results.claims import seed_means
+from twotowers.claims.claims import seed_means
 
 SETS = ("baidu", "ours", "ltr")
 DEBIASED = {name: group[0] for group in GROUPS for name in group[1:]}

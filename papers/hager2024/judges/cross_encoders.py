@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from papers.hager2024.judges.common import effects, means
-from twotowers.results.claims import Claims
-from twotowers.results.conditions import above, below
+from twotowers.claims.claims import Claims
+from twotowers.claims.conditions import above, below
 
 CLAIMS = Claims()
 CROSS = {

@@ -6,9 +6,9 @@ import pandas as pd
 
 from papers.hager2024.judges.common import DEBIASED, NAIVE, means
 from papers.hager2024.names import GROUPS, POINTWISE
-from twotowers.results.claims import Claims, seed_means
-from twotowers.results.conditions import above, at_most, below
-from twotowers.results.statistics import select
+from twotowers.claims.claims import Claims, seed_means
+from twotowers.claims.conditions import above, at_most, below
+from twotowers.claims.statistics import select
 
 CLAIMS = Claims()
 TUNED = [name for group in GROUPS for name in group if name != "paird"]

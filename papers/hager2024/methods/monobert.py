@@ -16,11 +16,11 @@ from twotowers.encoders.monobert import MonoBert
 from twotowers.encoders.pretraining import Pretraining, pretrain, vectors_of
 from twotowers.encoders.sequences import CLS, OFFSET, SEP, Sequences, marked
 from twotowers.jobs.encode import forever
+from twotowers.losses.listwise import dual_losses, softmax_loss
+from twotowers.losses.pointwise import clipped_weights, inverse_propensity_loss, sigmoid_loss
 from twotowers.methods.harvesting import PUBLISHED, harvested
 from twotowers.methods.page_losses import position_based_losses, rows_of, table_of
 from twotowers.methods.task import Fitted, Task
-from twotowers.objectives.listwise import dual_losses, softmax_loss
-from twotowers.objectives.pointwise import clipped_weights, inverse_propensity_loss, sigmoid_loss
 
 HIGHEST = 10.0
 """The largest weight of a click."""

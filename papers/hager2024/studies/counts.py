@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from twotowers import ANNOTATIONS, PAGES
+from twotowers.splits import ANNOTATIONS, PAGES
 
 TEST = "part-0"
 """The other parts are those of training."""

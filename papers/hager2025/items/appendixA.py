@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from twotowers.claims.statistics import BAND, over_seeds, select
 from twotowers.report.charts import TRUTH, Dots
-from twotowers.results.statistics import BAND, over_seeds, select
 
 REGIMES = {
     "connected": "Connected",

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.charts import Curves, ranks, symbols, with_truth
-from twotowers.results.statistics import over_seeds, select
 
 VARIANTS = {
     "as published": "As published",

@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.hager2025.stopping import named
+from twotowers.claims.statistics import compare, select
 from twotowers.report.charts import TRUTH, Curves, Dots, ranks, symbols, with_truth
 from twotowers.report.figures import page
-from twotowers.results.statistics import compare, select
 
 STRENGTHS, TEMPERATURE, POSITION = (-1, 0), 0.333, 10
 AS_PUBLISHED = "early stopping, start default"

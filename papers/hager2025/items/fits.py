@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import over_seeds, select
 
 RANKS = (5, 10, 25)
 KEYS = ["setting", "temperature", "strength", "metric", "position"]

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure, SubFigure
 
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.charts import Curves, ticks
 from twotowers.report.drawings import position_bias
 from twotowers.report.figures import page
-from twotowers.results.statistics import over_seeds, select
 
 MODELS = {"well-specified": "Well-specified", "misspecified": "Misspecified"}
 RESIDUALS = {

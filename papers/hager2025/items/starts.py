@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from papers.hager2025.stopping import changes
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import over_seeds, select
 
 CHANGED = 0.1
 METRICS = ("largest_change", "positions_changed", "error_random", "error_zero")

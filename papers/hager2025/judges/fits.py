@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from twotowers.results.claims import Claims, Measured, certain, seed_means
-from twotowers.results.conditions import above, at_least, at_most, below, falls, rises, short, shown
+from twotowers.claims.claims import Claims, Measured, certain, seed_means
+from twotowers.claims.conditions import above, at_least, at_most, below, falls, rises, short, shown
 
 NAMES = {"temperature": "tau", "strength": "alpha"}
 CLAIMS = Claims(names=NAMES)

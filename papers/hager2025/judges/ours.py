@@ -11,8 +11,8 @@ import pandas as pd
 from papers.hager2025.judges.fits import BIAS_GAP, NAMES, TEMPERATURES, bias_errors, spreads
 from papers.hager2025.judges.theory import SAMPLING
 from papers.hager2025.stopping import changes, named
-from twotowers.results.claims import OURS, Claims, Measured, NotTestable, means_of
-from twotowers.results.conditions import above, at_least, at_most, below, falls, rises, shown
+from twotowers.claims.claims import OURS, Claims, Measured, NotTestable, means_of
+from twotowers.claims.conditions import above, at_least, at_most, below, falls, rises, shown
 
 CLAIMS = Claims(origin=OURS, names=NAMES)
 

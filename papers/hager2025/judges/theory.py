@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from papers.hager2025.judges.fits import BIAS_GAP, NAMES, TEMPERATURES, bias_errors
-from twotowers.results.claims import (
+from twotowers.claims.claims import (
     OURS,
     Claims,
     Measured,
@@ -17,7 +17,7 @@ from twotowers.results.claims import (
     means_of,
     seed_means,
 )
-from twotowers.results.conditions import above, at_least, at_most, exactly, falls, rises, shown
+from twotowers.claims.conditions import above, at_least, at_most, exactly, falls, rises, shown
 
 CLAIMS = Claims(names=NAMES)
 

@@ -22,9 +22,9 @@ from jax.flatten_util import ravel_pytree
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.counts import Counts
+from twotowers.losses.likelihood import CountLoss
 from twotowers.models.additive import Additive, inverse_rank
 from twotowers.models.towers import scores, two_towers
-from twotowers.objectives.likelihood import CountLoss
 from twotowers.towers.dense import DenseTower
 
 POSITIONS = 5

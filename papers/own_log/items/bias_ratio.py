@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.own_log.curves import curves
-from twotowers.results.statistics import over_draws, select
+from twotowers.claims.statistics import over_draws, select
 
 MODELS = {
     "conditional": "Conditional (examination)",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
+from twotowers.claims.statistics import over_draws, select
 from twotowers.models.names import MODELS
 from twotowers.report.drawings.dots import on_lines
-from twotowers.results.statistics import over_draws, select
 
 METRICS = {"mean_perplexity": "Perplexity", "mean_conditional_perplexity": "Conditional perplexity"}
 BASE = "ten-ubm"

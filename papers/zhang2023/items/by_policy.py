@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from papers.zhang2023.winners import POLICIES, won
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.charts import Curves, equal_spans, with_truth
-from twotowers.results.statistics import over_seeds, select
 
 
 def table(

@@ -6,8 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.zhang2023.winners import POLICIES
+from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.charts import Curves
-from twotowers.results.statistics import over_seeds, select
 
 TOWERS = {"observation": "observation tower", "relevance": "relevance tower", "both": "both"}
 

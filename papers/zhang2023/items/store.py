@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from papers.zhang2023.winners import METHODS
+from twotowers.claims.statistics import compare
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import compare
 
 PROXY = "A proxy: a simulated store, not the Chrome Web Store, whose logs are proprietary."
 

@@ -18,8 +18,8 @@ from papers.zhang2023.winners import (
     beside_printed,
     better_than_pal,
 )
+from twotowers.claims.statistics import BAND, select
 from twotowers.report.latex import booktabs
-from twotowers.results.statistics import BAND, select
 
 ROWS = ["dataset", "mixing_weight", "source", "chosen_by"]
 KEYS = [*ROWS, "method", "metric"]

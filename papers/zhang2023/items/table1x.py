@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from papers.zhang2023.crossing import QUALITY, RANKERS, RANKING, WORLDS, cross
 from papers.zhang2023.winners import METHODS
+from twotowers.claims.statistics import BAND, over_seeds, select
 from twotowers.report.charts import Curves
-from twotowers.results.statistics import BAND, over_seeds, select
 
 KEYS = ["world", "ranker", "method", "mixing_weight", "temperature"]
 SHUFFLED = ", half shuffled"

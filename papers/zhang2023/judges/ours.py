@@ -7,9 +7,9 @@ import pandas as pd
 
 from papers.zhang2023.crossing import QUALITY, RANKING, WORLDS, cross, curve
 from papers.zhang2023.winners import DATASETS, METHODS, NAMES, POLICIES, REMEDIES, cells, won
-from twotowers.results.claims import OURS, Claims, Measured, seed_means
-from twotowers.results.conditions import above, at_most, below, shown, written
-from twotowers.results.statistics import interval, select
+from twotowers.claims.claims import OURS, Claims, Measured, seed_means
+from twotowers.claims.conditions import above, at_most, below, shown, written
+from twotowers.claims.statistics import interval, select
 
 CLAIMS = Claims(origin=OURS, names=NAMES)
 

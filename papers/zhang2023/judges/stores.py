@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from twotowers.results.claims import Claims, Measured, NotTestable
-from twotowers.results.conditions import holds
+from twotowers.claims.claims import Claims, Measured, NotTestable
+from twotowers.claims.conditions import holds
 
 CLAIMS = Claims()
 

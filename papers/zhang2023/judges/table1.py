@@ -19,8 +19,8 @@ from papers.zhang2023.winners import (
     better_than_pal,
     cells,
 )
-from twotowers.results.claims import Claims, Measured
-from twotowers.results.conditions import above, at_least, at_most, below, holds, shown
+from twotowers.claims.claims import Claims, Measured
+from twotowers.claims.conditions import above, at_least, at_most, below, holds, shown
 
 CLAIMS = Claims(names=NAMES)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from papers.zhang2023.winners import BASELINES, NAMES, POLICIES, REMEDIES, TUNED
-from twotowers.results.claims import OURS, Claims, Measured, rows_of, seed_means
-from twotowers.results.conditions import at_least, at_most, below, exactly, shown
-from twotowers.results.statistics import over_seeds
+from twotowers.claims.claims import OURS, Claims, Measured, rows_of, seed_means
+from twotowers.claims.conditions import at_least, at_most, below, exactly, shown
+from twotowers.claims.statistics import over_seeds
 
 CLAIMS = Claims(names=NAMES)
 

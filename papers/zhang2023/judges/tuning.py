@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from papers.zhang2023.winners import NAMES, POLICIES, REMEDIES, cells, on_common_grid, won
-from twotowers.results.claims import Claims, Measured, NotTestable, rows_of, seed_means
-from twotowers.results.conditions import Condition, above, at_least, at_most, holds, short, shown
+from twotowers.claims.claims import Claims, Measured, NotTestable, rows_of, seed_means
+from twotowers.claims.conditions import Condition, above, at_least, at_most, holds, short, shown
 
 CLAIMS = Claims(names=NAMES)
 

@@ -26,7 +26,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers import LOG
 from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import check_names, column_names, read_batches
@@ -35,6 +34,7 @@ from twotowers.files.rankings import Rankings
 from twotowers.files.seen import Seen
 from twotowers.logs.sessions import Stream, check_free, conform
 from twotowers.logs.strays import Tally
+from twotowers.splits import LOG
 from twotowers.text.lexical import LEXICAL
 
 LAYOUT = "a row per shown document, with tokens and features"
@@ -62,10 +62,6 @@ def read(path: str | Path, *, bias: Sequence[str] = (), repeats: str = "drop") -
         Pages as `twotowers.logs.sessions` describes, with the bias feature `positions`. Documents
         are in order of position. A document is a number below 2^63, a hash of query and address,
         and a query is a hash. `split` is `part-2` of a file with such a name, or else `log`.
-
-    Raises:
-        InputError: at once, for a missing file, column or setting; while batches are taken, for a
-            wrong row, with file, row, field, value and what was expected.
 
     Examples:
         >>> import pyarrow.feather
@@ -96,10 +92,6 @@ def documents_of(
     Args:
         path: as of `read`.
         columns: of `FEATURES`; the default is those that the first file has.
-
-    Raises:
-        InputError: see `read`; also for a vector of another width than before, a missing
-            value, or one that is not finite.
     """
     seen, width = Seen(), None
     files = files_of(path)
@@ -121,9 +113,6 @@ def texts_of(path: str | Path) -> Iterator[pa.RecordBatch]:
 
     Args:
         path: as of `read`.
-
-    Raises:
-        InputError: see `read`; also for tokens that are not lists of whole numbers from 0.
     """
     seen = Seen()
     for file in files_of(path):
@@ -144,10 +133,6 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
     Returns:
         Rankings. Queries are numbered from 0 in the order of rows; a change of `query_no` begins
         the next one, even if `query_id` stays the same.
-
-    Raises:
-        InputError: see `documents_of`; also for a label that is not a number from 0 on, or a query
-            that returns after others.
     """
     queries, labels, features, width = [], [], [], None
     files = files_of(path)
@@ -172,11 +157,7 @@ def annotated_texts(path: str | Path) -> Iterator[pa.RecordBatch]:
 
 
 def feature_columns(path: str | Path, columns: Sequence[str] | None = None) -> list[str]:
-    """The columns of features of a file, or those that were asked for, after a check.
-
-    Raises:
-        InputError: a column is none of `FEATURES`, or the file has none.
-    """
+    """The columns of features of a file, or those that were asked for, after a check."""
     for name in columns or ():
         check_choice(name, FEATURES, field="columns")
     found = column_names(path)

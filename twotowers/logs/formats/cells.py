@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from twotowers import LOG
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import are_numbers, as_kinds, read_batches
 from twotowers.files.columns import Rows, is_text, wrong_type
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
 from twotowers.logs.sessions import Stream
+from twotowers.splits import LOG
 
 LAYOUT = "a row per query, document and position, counted"
 COUNTED = True
@@ -46,10 +46,6 @@ def read(
         Batches with lane columns, split, query, document (int64 or string), position (int32),
         bias features, impressions, clicks (int64). A cell may occur twice. Cells that were never
         shown are left out. Impressions and clicks are counted.
-
-    Raises:
-        InputError: at once, for a wrong file or column; while batches are taken, for a row with a
-            missing value, a fraction, or more clicks than impressions.
 
     Examples:
         >>> from pathlib import Path

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from twotowers import LOG
 from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches
@@ -17,6 +16,7 @@ from twotowers.files.frames import Source
 from twotowers.logs.layouts import USUAL, usual
 from twotowers.logs.sessions import BATCH, RESERVED, Stream, check_free, conform
 from twotowers.logs.strays import Tally
+from twotowers.splits import LOG
 
 LAYOUT = "a row per result page, with lists of documents and clicks"
 
@@ -54,10 +54,6 @@ def read(
     Returns:
         Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks.
 
-    Raises:
-        InputError: at once, for a wrong file, column or setting; while batches are taken, for a
-            row that is not a page, with row, field, value and what was expected.
-
     Examples:
         >>> import pyarrow.parquet as pq
         >>> pages = {"query_id": [7], "query_doc_ids": [[30, 10]], "clicks": [[0, 2]]}
@@ -94,10 +90,6 @@ def named(
         required, optional: our names; the optional ones are read if they exist.
         columns: our names -> the file's, as far as they are told.
         further: lanes and bias features.
-
-    Raises:
-        InputError: a column is missing, or told and none of ours, or a lane or bias feature has
-            the name of another column.
     """
     found, given, ours = column_names(path), dict(columns or {}), {*required, *optional}
     check_free(further, {*RESERVED, *ours})

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers import LOG
 from twotowers.errors import check_choice, check_range
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import are_numbers, as_kinds, read_batches
@@ -18,6 +17,7 @@ from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
+from twotowers.splits import LOG
 
 LAYOUT = "a row per shown document"
 
@@ -64,10 +64,6 @@ def read(
 
     Returns:
         Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks.
-
-    Raises:
-        InputError: at once, for a wrong file, column or setting; while batches are taken, for a
-            wrong row, with row, field, value and what was expected.
 
     Examples:
         >>> from pathlib import Path

@@ -18,13 +18,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from twotowers import LOG
 from twotowers.errors import InputError, check_choice, check_names
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, is_table, read_batches
 from twotowers.files.frames import Frame, Source
 from twotowers.logs.sessions import BATCH, Stream, page_batches
 from twotowers.logs.strays import Tally
+from twotowers.splits import LOG
 
 LAYOUT = "UBI of OpenSearch and Solr: queries with their hits, and events, as JSON or tables"
 
@@ -209,10 +209,6 @@ def read(
         other positions than their hit; repeated_queries, of which the first text and the first hits
         count; and pages left out, since they have no text, no document, a document twice, or
         impressions with gaps.
-
-    Raises:
-        InputError: at once, for a missing file or a wrong setting; while batches are taken, for a
-            damaged file, hits that are no list, or a log without pages or without clicks.
 
     Examples:
         >>> _ = Path("ubi.ndjson").write_text(

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from twotowers import LOG
 from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import read_batches
@@ -26,6 +25,7 @@ from twotowers.files.seen import Seen
 from twotowers.logs.formats.pages import click_flags, named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
+from twotowers.splits import LOG
 
 LAYOUT = "a row per result page, with a vector per document"
 
@@ -60,11 +60,6 @@ def read(
         Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks. A document
         is a number below 2^63. Its position is its place in the list.
 
-    Raises:
-        InputError: at once, for a missing file, column or setting; while batches are taken, for a
-            row that is not a page of vectors of one width, with file, row, field, value and what
-            was expected.
-
     Examples:
         >>> import pyarrow.parquet as pq
         >>> page = {"features": [[[0.5, 1.0], [2.0, 0.0]]], "clicks": [[0, 1]]}
@@ -89,9 +84,6 @@ def documents_of(
 
     Args:
         path, columns: as of `read`.
-
-    Raises:
-        InputError: see `read`.
     """
     seen, width = Seen(), None
     # The other columns are of pages, and `read` checks them.
@@ -116,10 +108,6 @@ def read_annotations(path: str | Path, *, columns: Mapping[str, str] | None = No
 
     Returns:
         Rankings. Queries are numbered from 0 in the order of rows.
-
-    Raises:
-        InputError: see `read`; also for a query without documents, or a label that is not
-            a number from 0 on.
     """
     lengths, labels, features, width = [], [], [], None
     for file in files_of(path):

@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from twotowers import LOG
 from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.files.batches import opened_text
 from twotowers.logs.sessions import Stream, page_batches, read_sessions
 from twotowers.logs.strays import Tally
+from twotowers.splits import LOG
 
 LAYOUT = "the text of WSCD 2012: lines of pages and of clicks"
 
@@ -49,11 +49,6 @@ def read(
         Pages as `twotowers.logs.sessions` describes, and the numbers of clicks and pages that were
         left out. The query
         is QueryID. The region is not kept.
-
-    Raises:
-        InputError: at once, for a wrong setting; while batches are taken, if there is no file or
-            no page, or, with line, field and value, for a line that is neither a page nor a
-            click, or a click before any page.
 
     Examples:
         >>> _ = Path("wscd.txt").write_text("0\\t0\\tQ\\t7\\t1\\t30\\t10\\n0\\t5\\tC\\t10\\n")
@@ -137,10 +132,6 @@ def write_wscd(sessions: str | Path, path: str | Path) -> int:
 
     Returns:
         The number of pages.
-
-    Raises:
-        InputError: a page has no documents, or has clicks and a document twice; or the text
-            cannot hold an id, which has a tab, a line break or a space at its ends.
     """
     number = 0
     with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from twotowers import LOG
 from twotowers.errors import InputError
 from twotowers.files.batches import opened_text
 from twotowers.logs.sessions import Stream, page_batches
 from twotowers.logs.strays import Tally
+from twotowers.splits import LOG
 
 LAYOUT = "PyClick's trainSample, pages separated by ;"
 
@@ -45,10 +45,6 @@ def read(
     Returns:
         Pages as `twotowers.logs.sessions` describes, and the numbers of clicks and pages that were
         left out. `query` is the source's query number times 10,000 plus its region.
-
-    Raises:
-        InputError: while batches are taken, with file, number of the record and its field, if a
-            record is not a result page. Also if there is no file, or no record in it.
     """
     tally = Tally(path, strays=strays, repeats=repeats)
     return Stream(page_batches(_sessions(Path(path), tally), split), tally.seen)

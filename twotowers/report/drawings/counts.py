@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from twotowers.claims.moments import measured
+from twotowers.claims.statistics import compare
 from twotowers.report.latex import booktabs, count
-from twotowers.results.moments import measured
-from twotowers.results.statistics import compare
 
 Names = Mapping[str, Mapping[str, str]]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from twotowers.claims.statistics import compare, select
 from twotowers.report.charts import Curves, ticks
-from twotowers.results.statistics import compare, select
 
 Groups = Mapping[str, Mapping[str, str | Mapping]]
 

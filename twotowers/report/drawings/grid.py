@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from twotowers.results.statistics import compare
+from twotowers.claims.statistics import compare
 
 
 def table(

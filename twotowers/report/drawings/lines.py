@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from twotowers.claims.statistics import compare, select, without_levels
 from twotowers.report.charts import Curves, equal_spans, symbols, ticks
-from twotowers.results.statistics import compare, select, without_levels
 
 SOURCES = {"reproduced": "Reproduced", "published": "Published"}
 LANES = ("strength", "temperature", "weighting")

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from twotowers.claims.moments import measured, with_most
+from twotowers.claims.moments import moments as over_runs
+from twotowers.claims.statistics import select
 from twotowers.report.latex import booktabs, moment
-from twotowers.results.moments import measured, with_most
-from twotowers.results.moments import moments as over_runs
-from twotowers.results.statistics import select
 
 Blocks = Sequence[Mapping[str, Sequence]]
 Columns = Mapping[str, Sequence[Sequence]]

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure, SubFigure
 
+from twotowers.claims.statistics import compare
 from twotowers.report.charts import Curves, ranks, symbols, with_truth
 from twotowers.report.figures import page
-from twotowers.results.statistics import compare
 
 LANES = ("strength", "temperature", "weighting")
 

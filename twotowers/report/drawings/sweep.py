@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
+from twotowers.claims.moments import measured, moments, with_most
+from twotowers.claims.statistics import select
 from twotowers.report.charts import Dots, symbols, ticks
-from twotowers.results.moments import measured, moments, with_most
-from twotowers.results.statistics import select
 
 
 def table(

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from twotowers.results.conditions import short, written
+from twotowers.claims.conditions import short, written
 
 CONSTANT, RANKS, DOCUMENTS = "constant", "ranks", "documents"
 """The trivial predictors of clicks."""

@@ -93,9 +93,6 @@ def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
     Returns:
         Columns `by`, value, low, high, n; sorted by `by`. Seeds whose value is NaN do not count.
-
-    Raises:
-        ValueError: a seed occurs twice in a group, so `by` lacks a column.
     """
     by = list(by)
     if results.duplicated([*by, "seed"]).any():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from twotowers.results.statistics import paired_p
+from twotowers.claims.statistics import paired_p
 
 UNITS = {"run": ["query", "seed"], "query": ["query"], "seed": ["seed"]}
 """What a pair is: a query in a run, a query (the mean of its runs), or a run (the mean of its
@@ -42,9 +42,6 @@ def against_baseline(
         Columns `by`, method, difference (of means), p (uncorrected), n (pairs), and change: 1 or
         -1 if the method's mean is significantly higher or lower, else 0. Sorted by `by`; methods
         are in their order.
-
-    Raises:
-        ValueError: the baseline or a unit is missing, or a method lacks pairs of the baseline.
 
     Example:
         >>> values = pd.DataFrame({

@@ -1,6 +1,6 @@
 """Listwise losses of result pages: they compare a page's documents with each other.
 
-See `twotowers.objectives.pointwise` for the shapes.
+See `twotowers.losses.pointwise` for the shapes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Means and standard deviations over runs, ours and the printed ones.
 
 `moments` is for papers that print a mean and a standard deviation over runs, and gives each of them
-a row. `twotowers.results.statistics.compare` is for means with their intervals.
+a row. `twotowers.claims.statistics.compare` is for means with their intervals.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from twotowers.claims.statistics import from_moments, over_seeds, select
 from twotowers.errors import InputError
-from twotowers.results.statistics import from_moments, over_seeds, select
 
 STATISTICS = {"": "mean", "<": "upper bound", ">": "lower bound"}
 """The statistic of a printed number, by its column `bound`."""
@@ -25,9 +25,6 @@ def measured(results: pd.DataFrame, settings: str | Sequence[str], **where) -> p
         results: Long form.
         settings: The name of a setting or study, or several.
         where: Column -> the wanted value or values.
-
-    Raises:
-        InputError: a setting or study lacks a column, or none of them has one of the values.
     """
     settings = [settings] if isinstance(settings, str) else list(settings)
     for name in settings:

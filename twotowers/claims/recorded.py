@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from twotowers.claims.claims import NOT_TESTABLE, UNDECIDED
+from twotowers.claims.standing import KINDS, REAL, UNVERIFIED
 from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
-from twotowers.results.claims import NOT_TESTABLE, UNDECIDED
-from twotowers.results.standing import KINDS, REAL, UNVERIFIED
 
 SCALES = ("smoke", "laptop", "paper")
 """From the weakest evidence to the strongest."""
@@ -56,9 +56,6 @@ def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list
     Args:
         paths: Files of one paper.
         digest: Of the code and settings today.
-
-    Raises:
-        InputError: a column is missing, a scale is unknown, or seeds are no numbers.
     """
     found: dict[str, list[dict]] = {}
     for path in map(Path, paths):

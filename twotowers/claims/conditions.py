@@ -91,9 +91,6 @@ class Condition:
 
         Returns:
             One number per value, or per step, with the labels of the values.
-
-        Raises:
-            TypeError: a tuple without `of`, or `of` without a tuple.
         """
         values, unit = self._parted(measured)
         if self.relation in STEPS:

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import register_dataclass
 
-from twotowers.objectives import listwise, pairwise, pointwise
+from twotowers.losses import listwise, pairwise, pointwise
 
 
 class Page(NamedTuple):

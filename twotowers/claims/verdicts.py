@@ -3,8 +3,8 @@
 A judge is asked on all results, and without each seed. The jackknife's standard errors tell which
 numbers are surely on their side of the threshold.
 
-    >>> from twotowers.results.claims import PAPER, Claim
-    >>> from twotowers.results.conditions import above
+    >>> from twotowers.claims.claims import PAPER, Claim
+    >>> from twotowers.claims.conditions import above
     >>> claim = Claim("1", "fig1", "Sec. 1", "A gain", [above("the gain", 0.1)],
     ...     lambda results: results["value"].mean())
     >>> seeds = pd.DataFrame({"setting": "s", "seed": [1, 2, 3], "value": [0.24, 0.2, 0.25]})
@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit  # importing scipy.stats is slow
 
-from twotowers.results.claims import (
+from twotowers.claims.claims import (
     CONTRADICTED,
     NOT_TESTABLE,
     ONE_SEED,
@@ -43,7 +43,7 @@ from twotowers.results.claims import (
     judge,
     outcome,
 )
-from twotowers.results.conditions import STEPS, Condition, written
+from twotowers.claims.conditions import STEPS, Condition, written
 
 HOLDS, FAILS = 0.98, 0.99
 """Coverage of the interval of a number that surely meets its condition, and of one that surely does
@@ -61,9 +61,6 @@ def decide(claim: Claim, results: pd.DataFrame) -> Judgement:
     Args:
         claim: What is claimed.
         results: Long form with a column seed, and setting if there are several.
-
-    Raises:
-        ValueError: the judge measured nothing for a condition.
     """
     try:
         pairs = claim.measure(results)

@@ -30,8 +30,8 @@ from importlib import import_module
 
 import pandas as pd
 
-from twotowers import ROOT
-from twotowers.results.moments import whole
+from twotowers.claims.moments import whole
+from twotowers.root import ROOT
 
 MEASURES = {"value", "sd"}
 

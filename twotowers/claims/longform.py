@@ -38,9 +38,6 @@ def write_results(
         results: columns metric, position and value, and those that tell rows apart.
         path: the parquet file.
         paper, setting, seed: values of these columns, the same in every row.
-
-    Raises:
-        InputError: a required column is missing.
     """
     results = results.assign(paper=paper, setting=setting, seed=seed)
     results = results.astype({"position": "Int64"} if "position" in results else {})
@@ -54,11 +51,7 @@ def write_results(
 
 
 def read_results(paths: Iterable[str | Path]) -> pd.DataFrame:
-    """The results of several jobs in one table. Columns that a job lacks are NA.
-
-    Raises:
-        InputError: a file cannot be read, or a column is missing or has another type.
-    """
+    """The results of several jobs in one table. Columns that a job lacks are NA."""
     table = pa.concat_tables(map(_read, paths), promote_options="permissive")
     return table.to_pandas().astype({"position": "Int64"})
 

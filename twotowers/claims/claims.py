@@ -1,11 +1,11 @@
 """Claims of papers, and verdicts on them.
 
 A claim is a sentence, its conditions, and a judge. The judge is a function of a long-form result
-(see `twotowers.results.statistics`) without thresholds. It returns numbers: one measurement per
+(see `twotowers.claims.statistics`) without thresholds. It returns numbers: one measurement per
 condition, in their order. A condition holds its threshold once. The expectation, the text of what
 was measured, the verdict and its reason are derived from it.
 
-    >>> from twotowers.results.conditions import above, at_most
+    >>> from twotowers.claims.conditions import above, at_most
     >>> CLAIMS = Claims()
     >>> @CLAIMS.add(
     ...     "1", "fig2", "Sec. 8.1", "The truth is recovered",
@@ -36,8 +36,8 @@ from string import ascii_lowercase
 import numpy as np
 import pandas as pd
 
-from twotowers.results.conditions import Condition, Names, short
-from twotowers.results.statistics import select
+from twotowers.claims.conditions import Condition, Names, short
+from twotowers.claims.statistics import select
 
 REPRODUCED = "reproduced"
 CONTRADICTED = "contradicted"
@@ -146,12 +146,7 @@ class Claim:
         return "; ".join(condition.words for condition in self.judged)
 
     def measure(self, results: pd.DataFrame) -> list[tuple[Condition, object]]:
-        """Each condition with what the judge measured for it.
-
-        Raises:
-            NotTestable: the result lacks what the claim is about.
-            ValueError: the judge measured nothing for a condition.
-        """
+        """Each condition with what the judge measured for it."""
         found = self.judge(results)
         if not isinstance(found, (tuple, list)):
             found = [found]
@@ -236,7 +231,7 @@ def in_order(*lists: Iterable[Claim]) -> list[Claim]:
 
 
 def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
-    """Judge one claim on results as they are. `twotowers.results.verdicts` asks how sure this is.
+    """Judge one claim on results as they are. `twotowers.claims.verdicts` asks how sure this is.
 
     It is reproduced if every condition holds. Otherwise the reason names the conditions that fail.
     It is not testable if the result lacks what the judge needs, or if only conditions with an
@@ -282,9 +277,6 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
 
     Returns:
         One mean per grid point, indexed by the columns of `over` (values as given there).
-
-    Raises:
-        NotTestable: a grid point is missing, not finite, or lacks a seed that another one has.
     """
     rows, about = rows_of(results, **where), _told(where)
     if lacking := set(over) - set(rows):
@@ -322,11 +314,7 @@ def means_of(
 
 
 def rows_of(results: pd.DataFrame, **where) -> pd.DataFrame:
-    """The rows of a selection, as in `select`.
-
-    Raises:
-        NotTestable: there are none.
-    """
+    """The rows of a selection, as in `select`."""
     # `select` would raise a KeyError if the results lack a column.
     rows = select(results, **where) if set(where) <= set(results) else results.iloc[:0]
     if rows.empty:

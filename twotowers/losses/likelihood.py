@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax.tree_util import register_dataclass
 
 from twotowers.logs.counts import Counts
-from twotowers.objectives.weightings import weighted
+from twotowers.losses.weightings import weighted
 
 register_dataclass(Counts)
 
@@ -42,7 +42,7 @@ class CountLoss:
 
     As in the published code, a session's loss is the mean over its documents, and the objective is
     the mean over sessions. Cells without impressions, such as padding, have loss 0. With the
-    weighting "ips" (`twotowers.objectives.weightings`) it is Eq. 22.
+    weighting "ips" (`twotowers.losses.weightings`) it is Eq. 22.
 
     Attributes:
         inputs: [queries, documents, ...] input of the relevance tower.

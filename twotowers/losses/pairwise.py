@@ -1,6 +1,6 @@
 """Pairwise losses of result pages: LambdaRank, and pairwise debiasing in three forms.
 
-See `twotowers.objectives.pointwise` for the shapes. A pair (i, j) is two documents of a page whose
+See `twotowers.losses.pointwise` for the shapes. A pair (i, j) is two documents of a page whose
 labels are y_i > y_j. In [..., documents, documents] arrays, i is the first of both axes.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from twotowers.results.metrics import dcg, mrr, ndcg
+from twotowers.claims.metrics import dcg, mrr, ndcg
 
 CUTS = (1, 3, 5, 10)
 """The ranks at which DCG is cut."""
@@ -15,7 +15,7 @@ def of_each_query(scores, labels, *, where) -> dict[str, np.ndarray]:
     """DCG@1, 3, 5 and 10, nDCG@10 and MRR@10 of every annotated query.
 
     Args:
-        scores, labels, where: [queries, documents], as in `twotowers.results.metrics.ndcg`.
+        scores, labels, where: [queries, documents], as in `twotowers.claims.metrics.ndcg`.
             Documents with equal scores are ranked in their order.
 
     Returns:

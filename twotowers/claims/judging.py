@@ -1,6 +1,6 @@
 """All claims of a paper judged: on our results, with regard to gates of fits, and on its authors'.
 
-`twotowers.results.verdicts` has the rule for one claim.
+`twotowers.claims.verdicts` has the rule for one claim.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 
-from twotowers.errors import InputError, nearest
-from twotowers.results.claims import (
+from twotowers.claims.claims import (
     CONTRADICTED,
     GATE,
     NOT_TESTABLE,
@@ -27,10 +26,11 @@ from twotowers.results.claims import (
     judge,
     verdict_of,
 )
-from twotowers.results.gates import gates_of, of_failing, told
-from twotowers.results.published import about
-from twotowers.results.standing import REAL, weakest
-from twotowers.results.verdicts import decide, differs, seed_counts
+from twotowers.claims.gates import gates_of, of_failing, told
+from twotowers.claims.published import about
+from twotowers.claims.standing import REAL, weakest
+from twotowers.claims.verdicts import decide, differs, seed_counts
+from twotowers.errors import InputError, nearest
 
 COLUMNS = [
     "claim", "item", "origin", "statement", "where", "measured", "authors", "authors_verdict",
@@ -51,7 +51,7 @@ def rests_on(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> str:
     Args:
         claim: What is claimed.
         results: What its judge sees.
-        gates: From `twotowers.results.gates.gates_of`.
+        gates: From `twotowers.claims.gates.gates_of`.
     """
     pairs, failing = claim.measure(results), gates[gates["fails"]]
     rows = of_failing(results, failing)
@@ -71,7 +71,7 @@ def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
 
     Args:
         claim: What is claimed.
-        authors: The rows that the claim is about, of `twotowers.results.published.results`.
+        authors: The rows that the claim is about, of `twotowers.claims.published.results`.
 
     Returns:
         What was measured; one of AUTHORS; and whether the claim holds on all runs together and in
@@ -165,20 +165,16 @@ def judge_all(
     Args:
         claims: The claims of one paper.
         results: Our results, long form.
-        authors: The authors' published results (`twotowers.results.published.results`). Nothing is
+        authors: The authors' published results (`twotowers.claims.published.results`). Nothing is
             published if it is None or has no rows.
         items: Item -> the settings and studies that it is drawn from, at this scale.
-        data: Setting or study -> what it reads, one of `twotowers.results.standing.KINDS`.
+        data: Setting or study -> what it reads, one of `twotowers.claims.standing.KINDS`.
         known: All items of the paper, as `items`, at whatever scale: a scale may leave some out.
 
     Returns:
         One row per claim with the columns COLUMNS. Those of the authors are as in `on_authors`.
         `on_all` is the verdict of the judge on all results together, whatever chance and gates say.
         `stands_on` is the weakest kind of data behind the results that the judge saw.
-
-    Raises:
-        InputError: a claim names an item that the paper does not have, or there are no results.
-        ValueError: a judge measured nothing for a condition.
     """
     if results.empty:
         raise InputError("there are no results to judge", field="results")
