@@ -21,10 +21,10 @@ from twotowers.experiment.kinds import build_model
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.methods.descent import session_loss
 from twotowers.models.names import MODELS
-from twotowers.models.page_towers import PageTowers
 from twotowers.splits import SPLITS
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.hashed import HashedTower
+from twotowers.towers.page_towers import PageTowers
 from twotowers.towers.quotient_remainder import QuotientRemainderTower
 
 BATCH = 512

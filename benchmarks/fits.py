@@ -22,7 +22,7 @@ from twotowers.logs.simulation import Sessions
 from twotowers.losses.likelihood import SessionLoss
 from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
-from twotowers.models.towers import two_towers
+from twotowers.towers.two_towers import two_towers
 
 SIZES = {
     "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50},

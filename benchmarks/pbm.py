@@ -13,8 +13,8 @@ from benchmarks import fits
 from benchmarks.measure import ROOT, child, own_python
 from benchmarks.worlds import SEED, read_log, write_log
 from twotowers.models.position_based import PositionBased
-from twotowers.models.towers import two_towers
 from twotowers.rankers.training import LinearRanker
+from twotowers.towers.two_towers import two_towers
 
 SIZES = {
     "full": {"sessions": 1_000_000, "queries": 3000, "epochs": 50, "clax": True},

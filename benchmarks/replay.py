@@ -20,7 +20,7 @@ from flax import nnx
 
 from twotowers.fitting.gradient import FitSettings
 from twotowers.logs.simulation import Sessions
-from twotowers.models.losses import softplus
+from twotowers.losses.cells import softplus
 
 Batch = dict[str, np.ndarray]
 
@@ -97,7 +97,7 @@ def replay(model, train, validation, settings: FitSettings, *, seed: int) -> dic
     """Train by replaying sessions, with the early stopping of `twotowers.fitting.gradient.fit`.
 
     Args:
-        model: a two-tower model; see `twotowers.models.towers`.
+        model: a two-tower model; see `twotowers.towers.two_towers`.
         train, validation: both `Samples` or both `Arrays`.
         settings: see `FitSettings`. An epoch is a pass over all sessions, in `steps` steps.
         seed: of the order of batches.

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.measure import ONE_THREAD, best_seconds, child
 from benchmarks.scaling import BASE
-from twotowers.models.losses import additive_losses
+from twotowers.losses.cells import additive_losses
 
 SIZES = {
     "full": {"side": 2048, "copied": 2**26, "cells": 2**20, "rows": 800},

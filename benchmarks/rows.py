@@ -27,9 +27,9 @@ from twotowers.losses.likelihood import SessionLoss
 from twotowers.methods.descent import session_loss
 from twotowers.methods.held_out import page_losses
 from twotowers.models.document_rate import DocumentRate
-from twotowers.models.page_towers import PageTowers
 from twotowers.splits import SPLITS
 from twotowers.towers.baseline import BaselineTower
+from twotowers.towers.page_towers import PageTowers
 
 SIZES = {
     "full": {

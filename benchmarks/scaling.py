@@ -20,7 +20,7 @@ from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import simulate_clicks
 from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
-from twotowers.models.towers import two_towers
+from twotowers.towers.two_towers import two_towers
 
 BASE = {
     "queries": 3000,

@@ -96,7 +96,7 @@ class Clock:
 
 
 def attraction(tower: str, width: int):
-    """A CLAX tower with the layers of `twotowers.models.towers`. It does not normalise features."""
+    """A CLAX tower with the layers of `two_towers`. It does not normalise features."""
     shared = {"use_feature": "query_doc_features", "features": width, "input_norm": None}
     if tower == "linear":
         return LinearParameterConfig(**shared)

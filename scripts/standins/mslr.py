@@ -23,11 +23,11 @@ from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ScoredPairs
 from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
-from twotowers.models.towers import two_towers
 from twotowers.rankers.training import train_ranker
 from twotowers.root import ROOT
 from twotowers.splits import SPLITS
 from twotowers.standins.rankings import generate
+from twotowers.towers.two_towers import two_towers
 
 NAME, PAPER, SCALE = "mslr30k", "hager2025", "laptop"
 TOWER = "example-deep"

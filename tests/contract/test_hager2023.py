@@ -24,7 +24,7 @@ from twotowers.experiment.simulated import Policy, Sessions, SimulatedLog, draw_
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.cells import Pairs
 from twotowers.logs.policies import ScoredPairs
-from twotowers.models.losses import cell_losses
+from twotowers.losses.cells import cell_losses
 from twotowers.models.position_based import PositionBased
 from twotowers.splits import SPLITS
 

@@ -20,8 +20,8 @@ from tests.judging import mutation_tests, times, to
 from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
 from twotowers.claims.published import bands, results
 from twotowers.claims.statistics import select
-from twotowers.encoders.sequences import sequences
 from twotowers.root import ROOT
+from twotowers.towers.sequences import sequences
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 item = partial(drawing, "hager2024", scale="paper")

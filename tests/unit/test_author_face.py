@@ -13,12 +13,12 @@ import twotowers as tt
 from twotowers.claims.metrics import ndcg
 from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
-from twotowers.heads.head import Head
 from twotowers.jobs.fit import fit_setting
 from twotowers.methods.task import Fitted, Task, cells
 from twotowers.models.chances import log_sigmoid
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel, odds_of
+from twotowers.towers.head import Head
 from twotowers.towers.lane import Lane
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import Tower, number, value_of

@@ -40,7 +40,7 @@ from twotowers.fitting.prior import Prior
 from twotowers.logs import counts, simulation
 from twotowers.logs.simulation import Sessions
 from twotowers.models.names import MODELS
-from twotowers.models.towers import two_towers
+from twotowers.towers.two_towers import two_towers
 from twotowers.workflow import records
 
 

@@ -17,10 +17,10 @@ from twotowers.jobs.fit import fit_lanes, fit_setting
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.dependent_click import DependentClick
-from twotowers.models.page_towers import PageTowers
 from twotowers.models.position_based import PositionBased
 from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.linear import LinearTower
+from twotowers.towers.page_towers import PageTowers
 
 K, QUERIES, LARGE = 3, 20, 1.5
 ATTRACTION = np.random.default_rng(4).uniform(0.2, 0.9, (QUERIES, K))

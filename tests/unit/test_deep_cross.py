@@ -13,11 +13,11 @@ from twotowers.errors import InputError
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.losses.likelihood import SessionLoss
 from twotowers.models.dynamic_bayesian import DynamicBayesian
-from twotowers.models.page_towers import PageTowers
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.deep_cross import DeepCrossTower
 from twotowers.towers.lane import Lane
 from twotowers.towers.linear import LinearTower
+from twotowers.towers.page_towers import PageTowers
 
 RNG = np.random.default_rng(0)
 PAGES, LENGTH, WIDTH = 40, 4, 3

@@ -13,9 +13,9 @@ from tests.unit.test_method_kinds import NUMBERS, POSITIONS, RELEVANCE, TRAINING
 from twotowers.errors import InputError
 from twotowers.methods import dla
 from twotowers.models.document_rate import DocumentRate
-from twotowers.models.dual import DualTowers
-from twotowers.models.towers import two_towers
 from twotowers.towers.dense import DenseTower
+from twotowers.towers.dual import DualTowers
+from twotowers.towers.two_towers import two_towers
 
 RNG = np.random.default_rng(3)
 LENGTHS, LENGTH, HIGHEST = (4, 2), 4, 2.5

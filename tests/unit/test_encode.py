@@ -5,13 +5,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from twotowers.encoders.sequences import CLS
 from twotowers.experiment.config import Encoder
 from twotowers.files.rankings import read_rankings
 from twotowers.jobs.encode import encode, pointwise
 from twotowers.logs.described import read_documents
 from twotowers.standins.baidu import world_of
 from twotowers.standins.baidu_files import write_part
+from twotowers.towers.sequences import CLS
 
 SMALL = {"steps": 3, "layers": 1, "width": 4, "inner": 8, "length": 16, "documents": 32}
 

@@ -7,8 +7,9 @@ import pytest
 from flax import nnx
 from scipy.special import erf, softmax
 
-from twotowers.encoders.monobert import MonoBert
-from twotowers.encoders.pretraining import (
+from twotowers.errors import InputError
+from twotowers.towers.monobert import MonoBert
+from twotowers.towers.pretraining import (
     Biased,
     Pretraining,
     batches,
@@ -16,8 +17,7 @@ from twotowers.encoders.pretraining import (
     pretrain,
     vectors_of,
 )
-from twotowers.encoders.sequences import CLS, MASK, PAD, SEP, masked, sequences
-from twotowers.errors import InputError
+from twotowers.towers.sequences import CLS, MASK, PAD, SEP, masked, sequences
 
 SMALL = {"vocabulary": 30, "length": 12, "layers": 1, "heads": 2, "width": 8, "inner": 16}
 

@@ -26,9 +26,9 @@ from twotowers.methods.starts import starts_of
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
-from twotowers.models.towers import two_towers
 from twotowers.splits import SPLITS
 from twotowers.towers.lane import Lane
+from twotowers.towers.two_towers import two_towers
 
 TRAINING = {"learning_rate": 0.05, "batch": 20, "steps": 30, "epochs": 4, "patience": 2,
             "min_delta": 1e-5}  # fmt: skip

@@ -21,7 +21,7 @@ from twotowers.losses.likelihood import SessionLoss
 from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
-from twotowers.models.towers import two_towers
+from twotowers.towers.two_towers import two_towers
 
 SETTINGS = FitSettings(
     learning_rate=0.01, weight_decay=0.0, batch=2, steps=5, epochs=8, patience=2, min_delta=0.1

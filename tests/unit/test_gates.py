@@ -37,8 +37,8 @@ from twotowers.models.global_rate import GlobalRate
 from twotowers.models.position_based import PositionBased
 from twotowers.models.rank_rate import RankRate
 from twotowers.models.simplified_bayesian import SimplifiedBayesian
-from twotowers.models.towers import two_towers
 from twotowers.models.user_browsing import UserBrowsing
+from twotowers.towers.two_towers import two_towers
 
 QUERIES, LENGTH = 6, 4
 

@@ -13,14 +13,14 @@ from twotowers.errors import InputError
 from twotowers.experiment.kinds import build_model, kinds
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
+from twotowers.losses.cells import cell_logits, cell_losses, click_losses
 from twotowers.losses.likelihood import CountLoss, SessionLoss
 from twotowers.models.additive import Additive, inverse_rank
 from twotowers.models.chances import Chance
 from twotowers.models.document_rate import DocumentRate
-from twotowers.models.losses import cell_logits, cell_losses, click_losses
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel
-from twotowers.models.towers import two_towers
+from twotowers.towers.two_towers import two_towers
 
 MODELS = [
     model

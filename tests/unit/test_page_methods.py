@@ -41,10 +41,10 @@ from twotowers.methods.page_losses import page_loss, position_based_losses, rows
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
-from twotowers.models.towers import TwoTowers, two_towers
 from twotowers.rankers.folds import contiguous_folds, cross_fitted
 from twotowers.splits import SPLITS
 from twotowers.towers.lane import Lane
+from twotowers.towers.two_towers import TwoTowers, two_towers
 
 QUERIES, DOCUMENTS, POSITIONS, WIDTH = 12, 6, 5, 3
 RNG = np.random.default_rng(0)

@@ -19,10 +19,10 @@ from twotowers.models.chances import Chance
 from twotowers.models.mixing import MixtureModel
 from twotowers.models.names import MODELS as NAMES
 from twotowers.models.page import lay_out
-from twotowers.models.page_towers import PageTowers
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.linear import LinearTower
+from twotowers.towers.page_towers import PageTowers
 
 FLOOR = 1e-12
 MODELS = {name: build_model(kind) for name, kind in NAMES.items()} | {

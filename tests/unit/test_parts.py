@@ -16,15 +16,15 @@ from tests.training import short
 from twotowers.errors import InputError
 from twotowers.fitting.batches import draw_epochs
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.heads.reversal import Reversal
 from twotowers.logs.counts import Counts
 from twotowers.losses.likelihood import CountLoss
 from twotowers.models.document_rate import DocumentRate
-from twotowers.models.towers import two_towers
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.dense import MOMENTUM, DenseTower
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import drop, reverse
+from twotowers.towers.reversal import Reversal
+from twotowers.towers.two_towers import two_towers
 
 RNG = np.random.default_rng(0)
 UNITS, DOCUMENTS, WIDTH, POSITIONS = 6, 4, 3, 4

@@ -17,13 +17,13 @@ from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.losses.likelihood import SessionLoss
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.dynamic_bayesian import DynamicBayesian
-from twotowers.models.page_towers import PageTowers
 from twotowers.models.position_based import PositionBased
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.hashed import HashedTower
 from twotowers.towers.lane import Lane
+from twotowers.towers.page_towers import PageTowers
 from twotowers.towers.quotient_remainder import QuotientRemainderTower
 
 PAIRS, POSITIONS, PAGES, SEED = 40, 3, 30, 5

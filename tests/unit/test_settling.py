@@ -135,7 +135,7 @@ def test_a_job_depends_on_the_files_of_its_towers_and_heads(load):
     paper = load()
     assert set(planned(paper).fit_sources("p", "fit")) >= {
         "twotowers/towers/dense.py",
-        "twotowers/heads/reversal.py",
+        "twotowers/towers/reversal.py",
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 from twotowers.methods.starts import warn_of_starts
 from twotowers.methods.task import Task
 from twotowers.models.document_rate import DocumentRate
-from twotowers.models.towers import two_towers
+from twotowers.towers.two_towers import two_towers
 
 # 2,048 sessions are 4 steps an epoch.
 TRAINING = {"learning_rate": 0.003, "batch": 512, "epochs": 500, "patience": 3, "min_delta": 0}

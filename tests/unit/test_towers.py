@@ -10,10 +10,10 @@ from flax import nnx
 from scipy.stats import ks_2samp, kstest
 
 from twotowers.errors import InputError
-from twotowers.models.towers import two_towers
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import CUT_DEVIATION, drop, embedding, linear, matmul
+from twotowers.towers.two_towers import two_towers
 
 FEATURES = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
 

@@ -4,7 +4,7 @@
     models    models/, models/                   a class derived from `CellModel` or `PageModel`
     methods   methods/, methods/                 a function `fit(task, *, ...)`
     towers    towers/, towers/                   a class derived from `Tower`
-    heads     heads/, heads/                     a class derived from `Head`
+    heads     towers/, heads/                    a class derived from `Head`
     drawings  report/drawings/, items/           functions `table`, and `draw` or `tex`
     studies   none, studies/                     a function `run(inputs, *, seed, ...)`
 
@@ -33,7 +33,7 @@ FOLDERS = {
     "models": ("models", "models"),
     "methods": ("methods", "methods"),
     "towers": ("towers", "towers"),
-    "heads": ("heads", "heads"),
+    "heads": ("towers", "heads"),
     "drawings": ("report/drawings", "items"),
     "studies": ("studies", "studies"),
 }
@@ -41,7 +41,7 @@ FOLDERS = {
 BASES = {
     "models": ("twotowers.models.protocol", ("ClickModel", "CellModel", "PageModel")),
     "towers": ("twotowers.towers.parts", ("Tower",)),
-    "heads": ("twotowers.heads.head", ("Head",)),
+    "heads": ("twotowers.towers.head", ("Head",)),
 }
 """The module and names of the base classes of a family, which are no kinds themselves. They are
 imported when they are needed: click models do not need JAX."""

@@ -20,9 +20,9 @@ from twotowers.errors import InputError, check_range, nearest
 from twotowers.experiment.fields import as_tuple, refused, repeats, several, values_of
 from twotowers.experiment.kinds import Kind, find, kind_of, kinds
 from twotowers.models.protocol import ClickModel
-from twotowers.models.towers import TOWERS
 from twotowers.root import ROOT
 from twotowers.towers.lane import KNOWN, Lane
+from twotowers.towers.two_towers import TOWERS
 
 TABLE = "table"
 """Examination with a parameter per position."""
@@ -247,7 +247,7 @@ class Examination:
         return own | (self.kind.lanes("examination") if isinstance(self.kind, Part) else {})
 
     def arguments(self) -> dict[str, Any]:
-        """The examination arguments of `twotowers.models.towers.two_towers`."""
+        """The examination arguments of `twotowers.towers.two_towers.two_towers`."""
         dropout = _with_lanes({"dropout": self.dropout}, ("dropout",), "examination")
         if isinstance(self.kind, Part):
             return {"examination": self.kind.builder("examination"), **dropout}

@@ -215,7 +215,8 @@ class Setting(Settled):
     """What explains the clicks."""
     method: MethodField = Field(default="likelihood", validate_default=True)
     """What is optimised, and how: a method of twotowers/methods/ or of the paper's methods/, and
-    its options; `heads` are auxiliary losses of twotowers/heads/ or of the paper's heads/."""
+    its options; `heads` are auxiliary losses, such as `reversal`,
+    or of the paper's heads/."""
     training: Annotated[Training, named("training")] | None = None
     """Name of its training settings; the name of the tower if absent."""
     transfer: Transfer | None = None

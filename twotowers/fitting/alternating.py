@@ -91,7 +91,7 @@ class LeastSquares(Rule):
     other (up to the 1e-8), so the error never grows.
 
     Ai et al. (2018) instead train both sides by gradients of listwise losses
-    (`twotowers.models.dual`).
+    (`twotowers.towers.dual`).
     """
 
     def relevance(self, cells, o, r):

@@ -1,10 +1,11 @@
 """The vectors that a cross-encoder gives the documents of a log with text, as features.
 
 The real files come with such vectors, of a network that was trained on clicks of the same log. A
-stand-in gets them here: a small network (`twotowers.encoders`) reads pages of part 1, with the loss
-of masked tokens and the pointwise loss of clicks, and then every document. Features are the lexical
-ones, and behind them the vectors, as in the real files. After a few hundred steps, vectors differ
-in almost one direction only, and towers learn little from them. So each column is standardised.
+stand-in gets them here: a small network (`twotowers.towers.monobert`) reads pages of part 1, with
+the loss of masked tokens and the pointwise loss of clicks, and then every document. Features are
+the lexical ones, and behind them the vectors, as in the real files. After a few hundred steps,
+vectors differ in almost one direction only, and towers learn little from them. So each column is
+standardised.
 """
 
 from __future__ import annotations
@@ -20,9 +21,6 @@ import numpy as np
 import pyarrow as pa
 from flax import nnx
 
-from twotowers.encoders.monobert import MonoBert
-from twotowers.encoders.pretraining import Batch, Pretraining, batches, pretrain, vectors_of
-from twotowers.encoders.sequences import Sequences, marked, sequences
 from twotowers.experiment.config import Encoder
 from twotowers.files.rankings import write_rankings
 from twotowers.logs.described import write_documents
@@ -40,6 +38,9 @@ from twotowers.standins.baidu_files import (
     write_rows,
 )
 from twotowers.standins.baidu_texts import VOCABULARY
+from twotowers.towers.monobert import MonoBert
+from twotowers.towers.pretraining import Batch, Pretraining, batches, pretrain, vectors_of
+from twotowers.towers.sequences import Sequences, marked, sequences
 
 SPECIAL = len(SEARCHED) + 1
 """Tokens of placeholders, which come behind those of texts."""

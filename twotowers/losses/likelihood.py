@@ -5,7 +5,7 @@ An objective is a pytree. `units` is its number of units (queries or sessions).
 lane, and their mean over all units is the objective. `has(lane)` gives the units with data in that
 log. The loss of the others is 0. Under `jax.vmap` over lanes, features are gathered and multiplied
 once, because all lanes share them. An objective asks the model for losses of cells and never reads
-its parts. It also holds the labels of documents that heads read (`twotowers.heads.head.LABELS`).
+its parts. It also holds the labels of documents that heads read (`twotowers.towers.head.LABELS`).
 """
 
 from __future__ import annotations

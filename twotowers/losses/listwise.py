@@ -10,8 +10,8 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from twotowers.models.dual import ABSENT
-
+ABSENT = -1e9
+"""The logit of documents and positions that a list lacks: their share of a softmax is 0."""
 Normalised = Literal["not", "after", "before"]
 """When a page's clicks are divided by their sum: not at all, after weights or before weights."""
 Unclicked = Literal["uniform", "nothing"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from twotowers.models.losses import softplus
+from twotowers.losses.cells import softplus
 
 FORMS = ("published", "paper", "corrected")
 """See `pairwise_debiasing_loss`."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from twotowers.models.losses import softplus
+from twotowers.losses.cells import softplus
 
 FLOOR = 1e-9
 """The smallest probability whose logarithm `inverse_propensity_loss` takes, as published."""

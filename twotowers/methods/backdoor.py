@@ -37,14 +37,14 @@ from twotowers.methods.page_losses import (
     train,
 )
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.models.confounding import (
+from twotowers.towers.confounding import (
     FROZEN,
     ConfoundedExamination,
     PolicyTower,
     frozen_of,
     logits_of,
 )
-from twotowers.models.towers import scores
+from twotowers.towers.two_towers import scores
 
 TRAINS = True
 

@@ -20,8 +20,8 @@ from twotowers.methods.page_losses import (
     weights_of,
 )
 from twotowers.methods.task import Fitted, Task
-from twotowers.models.towers import scores
 from twotowers.towers.lane import Lane
+from twotowers.towers.two_towers import scores
 
 TRAINS = True
 

@@ -20,7 +20,7 @@ from twotowers.logs.simulation import Sessions
 from twotowers.losses.likelihood import CountLoss, SessionLoss
 from twotowers.methods.task import Split, Task
 from twotowers.models.protocol import CellModel
-from twotowers.models.towers import TwoTowers, two_towers
+from twotowers.towers.two_towers import TwoTowers, two_towers
 
 Weighting = Literal["none", "ips", "impressions", "queries"]
 """How impressions are weighted:

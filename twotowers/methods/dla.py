@@ -1,6 +1,6 @@
 """The dual learning algorithm with towers (Ai et al. 2018).
 
-Relevance and examination weight each other's clicks (`twotowers.models.dual`). One compiled program
+Relevance and examination weight each other's clicks (`twotowers.towers.dual`). One compiled program
 trains all lanes. Chen et al. 2024 use the name DLA for alternating least squares on click rates,
 which is method `alternation`.
 """
@@ -13,7 +13,7 @@ from twotowers.errors import InputError, check_range
 from twotowers.methods.descent import check_lengths, count_loss, descend, towers_of
 from twotowers.methods.page_losses import fitted_of
 from twotowers.methods.task import Fitted, Task
-from twotowers.models.dual import DualTowers
+from twotowers.towers.dual import DualTowers
 
 TRAINS = True
 

@@ -6,9 +6,9 @@ import numpy as np
 from flax import nnx
 
 from twotowers.methods.task import Split
-from twotowers.models.page_towers import PageTowers
-from twotowers.models.towers import TwoTowers
+from twotowers.towers.page_towers import PageTowers
 from twotowers.towers.parts import value_of
+from twotowers.towers.two_towers import TwoTowers
 
 CHUNK = 256
 """Queries evaluated at a time, which bounds memory."""

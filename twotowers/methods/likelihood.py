@@ -37,14 +37,14 @@ from twotowers.methods.held_out import PAGES, cell_losses, dropped_losses, page_
 from twotowers.methods.page_fits import statistics_of
 from twotowers.methods.starts import starts_of, warn_of_starts
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.models.page_towers import PageTowers
 from twotowers.models.protocol import PER_POSITION, CellModel
 from twotowers.models.relevance import HIGHEST, rescale
-from twotowers.models.towers import KNOWN, TOWERS, TwoTowers, scores
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.lane import Lane
+from twotowers.towers.page_towers import PageTowers
 from twotowers.towers.parts import Constant, value_of
+from twotowers.towers.two_towers import KNOWN, TOWERS, TwoTowers, scores
 
 TRAINS = True
 BIAS_FEATURES = True
@@ -70,7 +70,7 @@ def fit(
             "train". For a log of sessions, "train" uses as many training sessions as there are
             validation sessions.
         heads: functions that build the heads, whose losses are added in training
-            (`twotowers.heads`). A head that reads predictions gets those of the same towers,
+            (`twotowers.towers.head`). A head that reads predictions gets those of the same towers,
             trained before without heads.
     """
     logs = [log for log, _ in task.lanes]

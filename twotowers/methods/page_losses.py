@@ -19,9 +19,9 @@ from twotowers.methods.descent import descend, towers_of
 from twotowers.methods.ips import propensities_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.document_rate import DocumentRate
-from twotowers.models.listwise import ListTower
-from twotowers.models.towers import scores
 from twotowers.towers.lane import Lane
+from twotowers.towers.list_tower import ListTower
+from twotowers.towers.two_towers import scores
 
 NONE = "none"
 

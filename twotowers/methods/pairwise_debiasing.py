@@ -15,7 +15,7 @@ from twotowers.errors import check_range
 from twotowers.losses.pages import PairwiseDebiasing
 from twotowers.methods.page_losses import fitted_of, relevance_of, train
 from twotowers.methods.task import Fitted, Task
-from twotowers.models.ratios import RatioTowers
+from twotowers.towers.ratios import RatioTowers
 
 TRAINS = True
 

@@ -15,8 +15,8 @@ from twotowers.errors import InputError
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.optimizers import OPTIMIZERS
 from twotowers.methods.task import CERTAIN, Task
-from twotowers.models.towers import TwoTowers
 from twotowers.towers.lane import Lane
+from twotowers.towers.two_towers import TwoTowers
 
 LOGGER = logging.getLogger(__name__)
 

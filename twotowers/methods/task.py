@@ -10,7 +10,7 @@ A method that trains towers by `twotowers.fitting.gradient` sets `TRAINS = True`
 others are refused where factors are not positions. One that gives documents no scores sets
 `BIAS_ALONE = True`, so that test queries may be others than those of training. One whose towers of
 positions read bias features of pages (`Sessions.bias`) sets `BIAS_FEATURES = True`. A method with a
-parameter `heads` gets functions that build the auxiliary heads (`twotowers.heads`).
+parameter `heads` gets functions that build the auxiliary heads (`twotowers.towers.head`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Task:
 
     Attributes:
         model: the click model.
-        tower: the relevance tower; see `twotowers.models.towers.two_towers`.
+        tower: the relevance tower; see `twotowers.towers.two_towers.two_towers`.
         examination: arguments `examination` and `dropout` of `two_towers`, if given.
         splits: train, validation and test.
         lanes: for each lane the index of its log and the values of its columns.

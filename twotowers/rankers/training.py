@@ -17,11 +17,11 @@ from twotowers.errors import check_choice
 from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.losses.labels import LabelLoss
-from twotowers.models.towers import scores
 from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.rankers.trees import fit_lambdamart, some_queries
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.linear import LinearTower
+from twotowers.towers.two_towers import scores
 
 RANKERS = ("expert", "linear", "deep", "svm", "lambdamart")
 DROPOUT = 0.1

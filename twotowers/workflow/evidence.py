@@ -45,7 +45,7 @@ def evidence_digest(plan: Planner, paper: str) -> str:
     named = {*re.findall(r"\w+", json.dumps(settings)), "additive", "likelihood"}
     kinds = [
         path
-        for place in ("models", "methods", "towers", "heads", "rankers")
+        for place in ("models", "methods", "towers", "rankers")
         for path in (plan.root / "twotowers" / place).glob("*.py")
         if path.stem in named
     ]

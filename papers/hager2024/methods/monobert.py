@@ -12,15 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from twotowers.encoders.monobert import MonoBert
-from twotowers.encoders.pretraining import Pretraining, pretrain, vectors_of
-from twotowers.encoders.sequences import CLS, OFFSET, SEP, Sequences, marked
 from twotowers.jobs.encode import forever
 from twotowers.losses.listwise import dual_losses, softmax_loss
 from twotowers.losses.pointwise import clipped_weights, inverse_propensity_loss, sigmoid_loss
 from twotowers.methods.harvesting import PUBLISHED, harvested
 from twotowers.methods.page_losses import position_based_losses, rows_of, table_of
 from twotowers.methods.task import Fitted, Task
+from twotowers.towers.monobert import MonoBert
+from twotowers.towers.pretraining import Pretraining, pretrain, vectors_of
+from twotowers.towers.sequences import CLS, OFFSET, SEP, Sequences, marked
 
 HIGHEST = 10.0
 """The largest weight of a click."""
@@ -47,9 +47,9 @@ def fit(
     Args:
         loss: of clicks.
         steps, documents, learning_rate, mask: of training; see
-            `twotowers.encoders.pretraining.Pretraining`.
-        layers, heads, width, inner: see `twotowers.encoders.monobert.MonoBert`.
-        marks: see `twotowers.encoders.sequences.marked`.
+            `twotowers.towers.pretraining.Pretraining`.
+        layers, heads, width, inner: see `twotowers.towers.monobert.MonoBert`.
+        marks: see `twotowers.towers.sequences.marked`.
     """
     train = task.splits["train"]
     tokens = table_of(train).astype(np.int32)

@@ -24,8 +24,8 @@ from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.counts import Counts
 from twotowers.losses.likelihood import CountLoss
 from twotowers.models.additive import Additive, inverse_rank
-from twotowers.models.towers import scores, two_towers
 from twotowers.towers.dense import DenseTower
+from twotowers.towers.two_towers import scores, two_towers
 
 POSITIONS = 5
 USER = Additive()

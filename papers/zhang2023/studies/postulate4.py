@@ -20,9 +20,9 @@ from scipy.optimize import minimize_scalar
 from twotowers.files.rankings import mask, pad, read_rankings
 from twotowers.logs.policies import policy_scores, ranking_order
 from twotowers.models.position_based import PositionBased
-from twotowers.models.towers import two_towers
 from twotowers.randomness import stream
 from twotowers.towers.dense import DenseTower
+from twotowers.towers.two_towers import two_towers
 
 LOOKS = 40
 """How often training is looked at, evenly by the logarithm of its steps."""

@@ -15,15 +15,15 @@ import pandas as pd
 
 from papers.zhang2023.store import DEVICES, SLOTS, Store, Visits, logging_order
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.heads.reversal import Reversal
 from twotowers.logs.counts import Counts
 from twotowers.losses.likelihood import CountLoss
 from twotowers.models.additive import Additive
 from twotowers.models.document_rate import DocumentRate
-from twotowers.models.towers import scores, two_towers
 from twotowers.randomness import stream
 from twotowers.towers.dense import DenseTower
 from twotowers.towers.lane import Lane
+from twotowers.towers.reversal import Reversal
+from twotowers.towers.two_towers import scores, two_towers
 
 DAYS, TEST_DAYS, WEEKS = 30, 3, 4
 TOP = 5

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.errors import InputError, check_choice, check_range
-from twotowers.heads.head import LABELS, Head
+from twotowers.towers.head import LABELS, Head
 from twotowers.towers.lane import Lane
 from twotowers.towers.parts import linear, number, reverse, value_of
 

@@ -18,9 +18,9 @@ import numpy as np
 import optax
 from flax import nnx
 
-from twotowers.encoders.monobert import MonoBert
-from twotowers.encoders.sequences import Sequences, masked
 from twotowers.errors import InputError
+from twotowers.towers.monobert import MonoBert
+from twotowers.towers.sequences import Sequences, masked
 
 POSITIONS = 50
 """Positions that have a parameter of bias."""

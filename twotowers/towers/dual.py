@@ -6,10 +6,8 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.models.towers import TwoTowers
-
-ABSENT = -1e9
-"""The logit of documents and positions that a list lacks: their share of a softmax is 0."""
+from twotowers.losses.listwise import ABSENT
+from twotowers.towers.two_towers import TwoTowers
 
 
 class DualTowers(nnx.Module):

@@ -13,12 +13,12 @@ import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.errors import InputError, check_choice
-from twotowers.heads.head import Head
+from twotowers.losses.cells import cell_logits, cell_losses, click_losses
 from twotowers.models.additive import Additive
-from twotowers.models.losses import cell_logits, cell_losses, click_losses
 from twotowers.models.protocol import CellModel
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.embedding import EmbeddingTower
+from twotowers.towers.head import Head
 from twotowers.towers.lane import KNOWN, Lane
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import HIGHEST_RATE, Constant, drop, embedding, number

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.encoders.sequences import OFFSET, PAD
 from twotowers.errors import InputError, check_range
+from twotowers.towers.sequences import OFFSET, PAD
 
 NORMAL = nnx.initializers.normal(0.02)
 EPSILON = 1e-12
@@ -67,7 +67,7 @@ class MonoBert(nnx.Module):
             width: numbers per token, a multiple of `heads`.
             inner: width of each layer's network.
             dropout: rate of dropout, in [0, 0.99].
-            segments: 2, or 3 if tokens are marked (`twotowers.encoders.sequences.marked`).
+            segments: 2, or 3 if tokens are marked (`twotowers.towers.sequences.marked`).
             rngs: source of randomness.
 
         Example:

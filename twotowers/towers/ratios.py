@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.models.losses import softplus
+from twotowers.losses.cells import softplus
 from twotowers.towers.parts import embedding
 
 

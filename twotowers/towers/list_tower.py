@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.models.dual import ABSENT
+from twotowers.losses.listwise import ABSENT
 
 
 class ListTower(nnx.Module):
     """A relevance tower f with the softmax loss: a click on document d has the loss -ln r_d.
 
     r = softmax(f) over the documents that the list shows. Clicks may have weights. This is the
-    ranking loss of `twotowers.models.dual` (Ai et al. 2018) with given weights.
+    ranking loss of `twotowers.towers.dual` (Ai et al. 2018) with given weights.
 
     Attributes:
         relevance: a tower that maps inputs [..., documents, *] to logits [..., documents].
