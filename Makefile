@@ -13,7 +13,8 @@ PYTHON ?= $(firstword $(foreach version,3.13 3.12 3.11,$(shell command -v python
 BIN := .venv/bin
 comma := ,
 # What callers see has types that are checked strictly.
-STRICT := twotowers/__init__.py twotowers/__main__.py twotowers/errors.py twotowers/face twotowers/commands
+STRICT := twotowers/__init__.py twotowers/__main__.py twotowers/errors.py twotowers/commands \
+	twotowers/diagnosis twotowers/analysis twotowers/fits twotowers/simulations twotowers/logs/click_log.py
 # Words -> the elements of a YAML list.
 listed = $(subst $() ,$(comma),$(strip $(1)))
 # Snakemake needs a cache folder. The home folder may be absent or full.

@@ -21,8 +21,9 @@ from benchmarks.clickmodels import CONVERGED, LENGTH, MEMORY, TOLERANCE, estimat
 from benchmarks.counting import THREADS
 from benchmarks.measure import child
 from benchmarks.pbm import clax_python
-from twotowers.face.fits import Fit, fit_click_model, means_of
-from twotowers.face.models import model_of
+from twotowers.fits.fit import Fit, means_of
+from twotowers.fits.fitting import fit_click_model
+from twotowers.fits.models import model_of
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages

@@ -19,8 +19,8 @@ from pyarrow import feather
 
 from benchmarks.counting import THREADS
 from benchmarks.measure import CACHE, child, peak, seconds
-from twotowers.face.fits import Fit, means_of
-from twotowers.face.models import model_of
+from twotowers.fits.fit import Fit, means_of
+from twotowers.fits.models import model_of
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.clickmodels import LENGTH, MEMORY, PRIOR, THREADS, log_of, progress
 from benchmarks.measure import child, peak
-from twotowers.face.fits import TOLERANCE
-from twotowers.face.models import model_of
+from twotowers.fits.fitting import TOLERANCE
+from twotowers.fits.models import model_of
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.em import fit_em
 from twotowers.models.names import MODELS

@@ -14,8 +14,8 @@ from shutil import copyfile
 
 from benchmarks.clickmodels import log_of, needs_pages, progress, time_fits
 from benchmarks.measure import child
-from twotowers.face.models import model_of
 from twotowers.files.tables import opened
+from twotowers.fits.models import model_of
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.names import MODELS
 

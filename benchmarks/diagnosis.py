@@ -39,16 +39,16 @@ from benchmarks.measure import child
 from benchmarks.pages import yes
 from benchmarks.propensities import SETTINGS, Setting, draw, draw_pages
 from scripts.filling import fill_page, markdown
-from twotowers.face import lights
-from twotowers.face.diagnosis import diagnose
-from twotowers.face.evidence import gather
-from twotowers.face.identification import identify
-from twotowers.face.logs import read_log
-from twotowers.face.propensities import propensities
+from twotowers.analysis.identification import identify
+from twotowers.analysis.propensities import propensities
+from twotowers.diagnosis import recommendations as lights
+from twotowers.diagnosis.diagnose import diagnose
+from twotowers.diagnosis.evidence import gather
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.strength import growth_of, sessions_needed
+from twotowers.logs.click_log import read_log
 from twotowers.root import ROOT
 
 STOPS, NOTICED, WRONG_FORM, SILENT = 0.03, 0.95, 0.05, 0.2

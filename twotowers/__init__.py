@@ -12,94 +12,63 @@
     fitted = tt.fit(log, tt.TwoTower(tt.Dense([32, 16])), method=tt.Method("likelihood"))
     fitted.examination(), fitted.evaluate(rankings.test)
 
-The names of `__all__` are the library's face. Each is imported when it is first used, so this
-package imports nothing heavy. The library does not know Snakemake or any paper.
+The names of `__all__` are the public API. Each is imported when it is first used, so this package
+imports nothing heavy. The library does not know Snakemake or any paper.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from twotowers.public import PUBLIC, VERSION
+
 if TYPE_CHECKING:
+    from twotowers.analysis.comparison import compare as compare
+    from twotowers.analysis.identification import Identification as Identification
+    from twotowers.analysis.identification import identify as identify
+    from twotowers.analysis.propensities import Propensities as Propensities
+    from twotowers.analysis.propensities import propensities as propensities
+    from twotowers.analysis.weights import Weights as Weights
+    from twotowers.analysis.weights import weights as weights
+    from twotowers.diagnosis.diagnose import Diagnosis as Diagnosis
+    from twotowers.diagnosis.diagnose import diagnose as diagnose
     from twotowers.errors import InputError as InputError
-    from twotowers.face.comparison import compare as compare
-    from twotowers.face.diagnosis import Diagnosis as Diagnosis
-    from twotowers.face.diagnosis import diagnose as diagnose
-    from twotowers.face.fits import Fit as Fit
-    from twotowers.face.fitting import fit as fit
-    from twotowers.face.identification import Identification as Identification
-    from twotowers.face.identification import identify as identify
-    from twotowers.face.judgments import Judgments as Judgments
-    from twotowers.face.logs import ClickLog as ClickLog
-    from twotowers.face.logs import read_log as read_log
-    from twotowers.face.propensities import Propensities as Propensities
-    from twotowers.face.propensities import propensities as propensities
-    from twotowers.face.rankings import RankingSet as RankingSet
-    from twotowers.face.rankings import load_rankings as load_rankings
-    from twotowers.face.rankings import stand_in as stand_in
-    from twotowers.face.saved import load as load
-    from twotowers.face.simulation import SimulatedClicks as SimulatedClicks
-    from twotowers.face.simulation import policy as policy
-    from twotowers.face.simulation import simulate as simulate
-    from twotowers.face.towers import Dense as Dense
-    from twotowers.face.towers import Method as Method
-    from twotowers.face.towers import Tower as Tower
-    from twotowers.face.towers import TwoTower as TwoTower
-    from twotowers.face.weights import Weights as Weights
-    from twotowers.face.weights import weights as weights
+    from twotowers.fits.fit import Fit as Fit
+    from twotowers.fits.fitting import fit as fit
+    from twotowers.fits.judgments import Judgments as Judgments
+    from twotowers.fits.saved import load as load
+    from twotowers.logs.click_log import ClickLog as ClickLog
+    from twotowers.logs.click_log import read_log as read_log
     from twotowers.models.additive import Additive as Additive
     from twotowers.models.position_based import PositionBased as PositionBased
+    from twotowers.simulations.clicks import SimulatedClicks as SimulatedClicks
+    from twotowers.simulations.clicks import policy as policy
+    from twotowers.simulations.clicks import simulate as simulate
+    from twotowers.simulations.rankings import RankingSet as RankingSet
+    from twotowers.simulations.rankings import load_rankings as load_rankings
+    from twotowers.simulations.rankings import stand_in as stand_in
+    from twotowers.simulations.towers import Dense as Dense
+    from twotowers.simulations.towers import Method as Method
+    from twotowers.simulations.towers import Tower as Tower
+    from twotowers.simulations.towers import TwoTower as TwoTower
 
-__version__ = "0.1.0"
-
-FACE = {
-    "Additive": "models.additive",
-    "ClickLog": "face.logs",
-    "Dense": "face.towers",
-    "Diagnosis": "face.diagnosis",
-    "Fit": "face.fits",
-    "Identification": "face.identification",
-    "InputError": "errors",
-    "Judgments": "face.judgments",
-    "Method": "face.towers",
-    "PositionBased": "models.position_based",
-    "Propensities": "face.propensities",
-    "RankingSet": "face.rankings",
-    "SimulatedClicks": "face.simulation",
-    "Tower": "face.towers",
-    "TwoTower": "face.towers",
-    "Weights": "face.weights",
-    "compare": "face.comparison",
-    "diagnose": "face.diagnosis",
-    "fit": "face.fitting",
-    "identify": "face.identification",
-    "load": "face.saved",
-    "load_rankings": "face.rankings",
-    "policy": "face.simulation",
-    "propensities": "face.propensities",
-    "read_log": "face.logs",
-    "simulate": "face.simulation",
-    "stand_in": "face.rankings",
-    "weights": "face.weights",
-}
-"""The module behind each name of the face."""
-
-__all__ = [*FACE]
+__version__ = VERSION
+__all__ = [*PUBLIC]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in FACE:
+    if name not in PUBLIC:
         raise AttributeError(f"module 'twotowers' has no attribute {name!r}")
     try:
-        found = getattr(import_module(f"twotowers.{FACE[name]}"), name)
+        value = getattr(import_module(f"twotowers.{PUBLIC[name]}"), name)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("twotowers"):
             raise
         raise ModuleNotFoundError(
             f"{name} needs {error.name}: pip install 'two-towers[jax]'", name=error.name
         ) from error
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *FACE})
+    return sorted({*globals(), *PUBLIC})

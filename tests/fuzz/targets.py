@@ -13,11 +13,11 @@ import pyarrow as pa
 from tests.fuzz import oracle, tables
 from tests.fuzz.mutations import mutate
 from tests.streams import cells_of
+from twotowers.analysis.identification import any_log, describe, read_columns
 from twotowers.datasets import letor
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
-from twotowers.face.identification import any_log, describe, read_columns
 from twotowers.files.yamls import read_yaml
 from twotowers.identifiability.diagnosis import check_log
 from twotowers.logs.formats.ubi import read as read_ubi

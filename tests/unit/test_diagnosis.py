@@ -12,11 +12,11 @@ import pytest
 import twotowers as tt
 from benchmarks import diagnosis
 from tests.browser import check_page, find_chromium, opened
+from twotowers.analysis.tower_tests import read_features
 from twotowers.commands.main import main
-from twotowers.face.evidence import ABOVE
-from twotowers.face.lights import lights
-from twotowers.face.sections import sections
-from twotowers.face.tower_tests import read_features
+from twotowers.diagnosis.evidence import ABOVE
+from twotowers.diagnosis.recommendations import lights
+from twotowers.diagnosis.sections import sections
 from twotowers.logs.health import copied_lines
 
 EXAMINATION = np.array([1, 0.87, 0.46, 0.30, 0.21, 0.12])

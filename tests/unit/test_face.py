@@ -16,9 +16,9 @@ import pytest
 import twotowers as tt
 from tests.logs import shop_rows
 from tests.running import ran
+from twotowers.analysis.comparison import _clustered
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.face.comparison import _clustered
 from twotowers.models.user_browsing import UserBrowsing
 from twotowers.root import ROOT
 
@@ -59,8 +59,8 @@ def test_type_checkers_see_the_same_names():
     tree = ast.parse((ROOT / "twotowers" / "__init__.py").read_text())
     (block,) = (each for each in tree.body if isinstance(each, ast.If))
     seen = {alias.asname: node.module for node in block.body for alias in node.names}
-    assert seen == {name: f"twotowers.{module}" for name, module in tt.FACE.items()}
-    assert list(tt.FACE) == sorted(tt.FACE)
+    assert seen == {name: f"twotowers.{module}" for name, module in tt.PUBLIC.items()}
+    assert list(tt.PUBLIC) == sorted(tt.PUBLIC)
 
 
 def test_a_log_is_read_tested_fitted_and_compared_without_what_trains(rows, tmp_path):

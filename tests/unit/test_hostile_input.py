@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.streams import cells_of
+from twotowers.analysis.identification import any_log, read_columns
 from twotowers.datasets import letor
 from twotowers.datasets.download import manifest, obtain
 from twotowers.datasets.letor import read_letor
@@ -18,7 +19,6 @@ from twotowers.datasets.sources import source_from_config
 from twotowers.errors import LONGEST, InputError
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
-from twotowers.face.identification import any_log, read_columns
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.tiangong import read_tiangong

@@ -10,9 +10,9 @@ import pytest
 
 import twotowers as tt
 from tests.running import ran
+from twotowers.analysis.identification import any_log, count_columns, read_columns
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.face.identification import any_log, count_columns, read_columns
 from twotowers.identifiability.diagnosis import check_log
 
 PAIR = ["query", "document"]
@@ -247,7 +247,7 @@ def test_rows_of_a_log_of_pages_are_documents_shown():
 )
 def test_a_refused_table_is_not_held_whole(tmp_path, monkeypatch, column, value, message):
     """The wrong row is in the last of three batches."""
-    monkeypatch.setattr("twotowers.face.identification.read_columns", None)
+    monkeypatch.setattr("twotowers.analysis.identification.read_columns", None)
     table = log(APART, impressions=1, clicks=0).astype({"query": "Int64"})
     table.loc[4, column] = value
     pa.feather.write_feather(pa.table(table), tmp_path / "log.feather", chunksize=2)

@@ -11,7 +11,7 @@ from sklearn.datasets import load_svmlight_file
 
 import twotowers as tt
 from twotowers.commands.main import main
-from twotowers.face.judgments import check_ids
+from twotowers.fits.judgments import check_ids
 
 EXAMINATION = np.array([1, 0.5, 0.25, 0.0])
 RELEVANCE = np.array([0.05, 0.3, 0.6, 0.9])
@@ -165,7 +165,7 @@ def test_what_judgments_cannot_do_is_told_before_the_fit(tmp_path, monkeypatch, 
     def never(*_, **__):
         raise AssertionError("it was fitted")
 
-    monkeypatch.setattr("twotowers.face.fits.fit_click_model", never)
+    monkeypatch.setattr("twotowers.fits.fitting.fit_click_model", never)
     out = ["--out", str(tmp_path / "out")]
     assert main(["judgments", str(tmp_path / "log.csv"), *out, "--to", "csv", *arguments]) == 2
     told = {"--to": "'red 0' has white space", "--model": "model: "}

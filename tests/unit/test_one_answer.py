@@ -7,7 +7,7 @@ import twotowers as tt
 from twotowers.commands.main import main
 from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
-from twotowers.face.models import model_of
+from twotowers.fits.models import model_of
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.conversion import to_sessions
 from twotowers.logs.sessions import write_sessions

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import twotowers as tt
+from twotowers.analysis.propensities import ESTIMATORS, WITHOUT_GRAPH
 from twotowers.commands.main import main
-from twotowers.face import defaults
-from twotowers.face.propensities import ESTIMATORS, WITHOUT_GRAPH
+from twotowers.fits import defaults
 
 EXAMINATION = np.array([1, 0.6, 0.3])
 
@@ -160,7 +160,7 @@ def test_bias_is_a_list_of_names(bias):
 )
 def test_swaps_are_checked_before_the_estimate(tmp_path, monkeypatch, arguments):
     cells(30).to_csv(tmp_path / "log.csv", index=False)
-    monkeypatch.setattr("twotowers.face.propensities.propensities", None)
+    monkeypatch.setattr("twotowers.analysis.propensities.propensities", None)
     assert main(["propensities", str(tmp_path / "log.csv"), *arguments]) == 2
 
 

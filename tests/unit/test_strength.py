@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twotowers.analysis.propensities import Propensities
 from twotowers.errors import InputError
-from twotowers.face.propensities import Propensities
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.graph import factor_components

@@ -16,9 +16,9 @@ from twotowers.commands.fit import add_prior, prior_of, report, told_of
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError, check_range
-from twotowers.face.defaults import TEST
-from twotowers.face.logs import check_out
 from twotowers.files.artefacts import atomic
+from twotowers.fits.defaults import TEST
+from twotowers.logs.click_log import check_out
 from twotowers.models.names import MODELS
 
 EPILOG = FORMAT_HELP
@@ -39,8 +39,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare the models; returns the exit status."""
-    from twotowers.face.comparison import compare  # here: options need no science
-    from twotowers.face.saved import load
+    from twotowers.analysis.comparison import compare  # here: options need no science
+    from twotowers.fits.saved import load
 
     if options.fitted:
         for name in ("models", "test", "seed", "prior", "prior_mean"):

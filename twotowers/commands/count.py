@@ -19,7 +19,7 @@ from pathlib import Path
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
-from twotowers.face.logs import ClickLog, check_out
+from twotowers.logs.click_log import ClickLog, check_out
 from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.ids import beside, number_cells, write_clax

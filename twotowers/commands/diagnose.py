@@ -32,9 +32,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Diagnose the log; returns the exit status."""
-    from twotowers.face.diagnosis import PAGE, diagnose  # here: options need no science
-    from twotowers.face.logs import check_out
-    from twotowers.report.diagnosis_page import numbers_of
+    from twotowers.diagnosis.diagnose import PAGE, diagnose  # here: options need no science
+    from twotowers.diagnosis.page import numbers_of
+    from twotowers.logs.click_log import check_out
 
     check_out(options.log, options.out, PAGE, beside=[numbers_of(options.out)])
     log = log_of(options)

@@ -15,8 +15,8 @@ from typing import Any
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError, check_range
-from twotowers.face.defaults import MEAN, PRIOR
-from twotowers.face.logs import ClickLog, check_out
+from twotowers.fits.defaults import MEAN, PRIOR
+from twotowers.logs.click_log import ClickLog, check_out
 from twotowers.logs.health import copied_lines
 from twotowers.logs.sessions import seen_lines
 from twotowers.models.names import MODELS
@@ -53,7 +53,7 @@ def add_prior(parser: argparse.ArgumentParser) -> None:
 
 def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
     """The prior that the options name, checked before the log is read."""
-    from twotowers.face.priors import check_name
+    from twotowers.fits.priors import check_name
     from twotowers.methods.page_fits import imagined
 
     told = PRIOR if options.prior is None else options.prior
@@ -75,9 +75,9 @@ def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
 
 def run(options: argparse.Namespace) -> int:
     """Fit the model; returns the exit status."""
-    from twotowers.face.fits import fit_click_model  # here: options need no science
-    from twotowers.face.models import model_of
-    from twotowers.face.reduction import check_positions
+    from twotowers.fits.fitting import fit_click_model  # here: options need no science
+    from twotowers.fits.models import model_of
+    from twotowers.fits.reduction import check_positions
 
     # Options are checked before the log is read, which may take minutes.
     prior = prior_of(options)

@@ -12,7 +12,7 @@ import argparse
 
 from twotowers.commands.options import add_bias, add_reader_options, log_of, told
 from twotowers.commands.telling import tell
-from twotowers.face.defaults import FEATURE, REPAIRS
+from twotowers.fits.defaults import FEATURE, REPAIRS
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Test the log; returns the exit status."""
-    from twotowers.face.identification import any_log, identify  # here: options need no science
+    from twotowers.analysis.identification import any_log, identify  # here: options need no science
 
     log = log_of(options) if told(options) else any_log(options.log)
     found = identify(

@@ -14,7 +14,7 @@ from twotowers.commands.fit import add_prior, prior_of, told_of
 from twotowers.commands.options import add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
-from twotowers.face.logs import check_out
+from twotowers.logs.click_log import check_out
 from twotowers.models.names import MODELS
 
 TO = ("trec", "csv", "ranklib", "rre", "opensearch")
@@ -51,10 +51,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fit, grade and write; returns the exit status."""
     # Here: options need no science.
-    from twotowers.face.fits import fit_click_model
-    from twotowers.face.judgments import check_evidence, check_grades, check_ids
-    from twotowers.face.models import model_of
-    from twotowers.face.reduction import check_of_documents
+    from twotowers.fits.fitting import fit_click_model
+    from twotowers.fits.judgments import check_evidence, check_grades, check_ids
+    from twotowers.fits.models import model_of
+    from twotowers.fits.reduction import check_of_documents
 
     # Options and ids are checked before the fit, which may take minutes.
     prior = prior_of(options)

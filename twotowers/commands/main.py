@@ -9,7 +9,7 @@ import argparse
 import sys
 from importlib import import_module
 
-from twotowers import __version__
+from twotowers.public import VERSION
 
 COMMANDS = {
     "diagnose": "is a log sound, can it give propensities, what to do? a page with three lights",
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         epilog=f"commands:\n{lines}\n\n`twotowers COMMAND --help` lists its options.",
     )
     overview.add_argument("command", choices=[*COMMANDS], help=argparse.SUPPRESS)
-    overview.add_argument("--version", action="version", version=f"twotowers {__version__}")
+    overview.add_argument("--version", action="version", version=f"twotowers {VERSION}")
     name = overview.parse_args(given[:1]).command
     module = import_module(f"twotowers.commands.{name}")
     parser = argparse.ArgumentParser(

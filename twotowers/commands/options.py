@@ -8,8 +8,8 @@ from itertools import chain
 
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
-from twotowers.face.defaults import BIAS
-from twotowers.face.logs import ClickLog, read_log
+from twotowers.fits.defaults import BIAS
+from twotowers.logs.click_log import ClickLog, read_log
 from twotowers.logs.layouts import USUAL
 from twotowers.logs.opening import FORMATS
 

@@ -14,7 +14,7 @@ import argparse
 from twotowers.commands.options import add_bias, add_reader_options, log_of, tell_read
 from twotowers.commands.telling import tell
 from twotowers.errors import check_range
-from twotowers.face.defaults import ESTIMATORS as NAMES
+from twotowers.fits.defaults import ESTIMATORS as NAMES
 from twotowers.report.words import numbered
 
 
@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> int:
     """Estimate the curve; returns the exit status."""
     import numpy as np
 
-    from twotowers.face.logs import check_out
-    from twotowers.face.propensities import ENDINGS, check_links, propensities
+    from twotowers.analysis.propensities import ENDINGS, check_links, propensities
+    from twotowers.logs.click_log import check_out
 
     if options.swaps is not None:
         check_range(options.swaps, field="--swaps", low=1, high=1e12)

@@ -14,8 +14,8 @@ import argparse
 from twotowers.commands.options import add_bias, add_reader_options, log_of, tell_read
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
-from twotowers.face.defaults import WEIGHED_BY as BY
-from twotowers.face.logs import check_out
+from twotowers.fits.defaults import WEIGHED_BY as BY
+from twotowers.logs.click_log import check_out
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Estimate, weigh and write; returns the exit status."""
-    from twotowers.face.saved import load
-    from twotowers.face.weights import ENDINGS, weights
+    from twotowers.analysis.weights import ENDINGS, weights
+    from twotowers.fits.saved import load
 
     check_out(options.log, options.out, *ENDINGS)
     by = options.by

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from twotowers import FACE
+from twotowers.public import PUBLIC
 from twotowers.root import ROOT
 
 PACKAGES = ("twotowers", "papers")
@@ -80,12 +80,12 @@ def _imports(path: Path, root: Path) -> list[Path]:
 
 
 def _files(module: str, root: Path) -> Iterator[Path]:
-    """The files of a module. A name of the library's face is the module that it comes from."""
+    """The files of a module. A public name is the module that it comes from."""
     package, _, name = module.partition(".")
     if package not in PACKAGES:
         return
-    if package == "twotowers" and name in FACE:
-        module = f"{package}.{FACE[name]}"
+    if package == "twotowers" and name in PUBLIC:
+        module = f"{package}.{PUBLIC[name]}"
     path = root.joinpath(*module.split("."))
     for candidate in (path.with_suffix(".py"), path / "__init__.py"):
         if candidate.is_file():
@@ -102,9 +102,9 @@ def _read(path: Path) -> tuple[str, set[str]]:
         if isinstance(node, ast.Import):
             modules = {alias.name for alias in node.names}
             names |= modules
-            # `import twotowers` may use any name of the face; `from twotowers import LOG` may not.
+            # `import twotowers` may use any public name; `from twotowers import LOG` may not.
             if "twotowers" in modules:
-                names.update(f"twotowers.{each}" for each in FACE)
+                names.update(f"twotowers.{each}" for each in PUBLIC)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)

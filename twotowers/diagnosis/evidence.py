@@ -12,19 +12,19 @@ import pandas as pd
 import pyarrow.parquet as pq
 from scipy.special import expit, logit, stdtrit
 
+from twotowers.analysis.comparison import predictions
+from twotowers.analysis.propensities import ESTIMATORS, FORMS, Propensities, reference_of
+from twotowers.analysis.tower_tests import TowerTests, tower_tests
 from twotowers.errors import InputError
-from twotowers.face.comparison import predictions
-from twotowers.face.defaults import BIAS, TEST
-from twotowers.face.fits import fit_click_model
-from twotowers.face.logs import ClickLog, Folder, no_clicks
-from twotowers.face.propensities import ESTIMATORS, FORMS, Propensities, reference_of
-from twotowers.face.tower_tests import TowerTests, tower_tests
+from twotowers.fits.defaults import BIAS, TEST
+from twotowers.fits.fitting import fit_click_model
 from twotowers.fitting.conditional import conditional_influences
 from twotowers.fitting.counted_pairs import read_pairs
 from twotowers.fitting.curves import Curve, effective_clusters
 from twotowers.fitting.forms import Forms, compare_forms
 from twotowers.fitting.specification import Slope
 from twotowers.identifiability.strength import Strength, strength_of_log
+from twotowers.logs.click_log import ClickLog, Folder, no_clicks
 from twotowers.logs.clicks_above import Dependence, clicks_above
 from twotowers.logs.conversion import to_cells
 from twotowers.logs.health import Health, health, pages_with_gaps, rename_place
@@ -67,7 +67,7 @@ class Evidence:
         forms: which of them predicts better.
         above: whether clicks depend on clicks above; None for a counted log.
         placement: how freely documents are placed.
-        models: click models on held-out pages (`twotowers.face.comparison`); None for a counted
+        models: click models on held-out pages (`twotowers.analysis.comparison`); None for a counted
             log, and for one of a single query or page.
         compared: pages that they were fitted to or predicted.
         towers: tests of two-tower models; None without features.
@@ -242,7 +242,7 @@ def gather(
         log: a whole log.
         bias: columns that name the bias factor.
         models: click models to compare.
-        features: of `twotowers.face.tower_tests.read_features`.
+        features: of `twotowers.analysis.tower_tests.read_features`.
         policy: the column of it that has the policy's score.
 
     Raises:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,32 +22,24 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_options, nearest
-from twotowers.face import beside
-from twotowers.face.beside import Told, told_of
-from twotowers.face.defaults import PRIOR
-from twotowers.face.frames import PANDAS, Native, native
-from twotowers.face.judgments import Judgments, judgments_of
-from twotowers.face.logs import ClickLog, as_log, check_pages
-from twotowers.face.models import is_fitted, model_of
-from twotowers.face.priors import CHOSEN, RATE, check_name, rate_prior
-from twotowers.face.reduction import check_of_documents, check_positions, reduced
-from twotowers.face.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.files.artefacts import atomic, check_ending
+from twotowers.fits import prior_check as beside
+from twotowers.fits.judgments import Judgments, judgments_of
+from twotowers.fits.prior_check import Told, told_of
+from twotowers.fits.reduction import check_of_documents, reduced
+from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.fitting.curves import Curve
-from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
-from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.fitting.statistics import Statistics
 from twotowers.jobs.measures import page_perplexities
+from twotowers.logs.click_log import ClickLog, as_log, check_pages
+from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.logs.simulation import Sessions
-from twotowers.methods.page_fits import imagined, page_losses
+from twotowers.methods.page_fits import page_losses
 from twotowers.methods.task import Split
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
-
-TOLERANCE = 1e-8
-"""EM stops when an iteration gains no larger a share of the log-likelihood."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,83 +336,3 @@ METRICS = {
     "log_likelihood": "log_likelihood_clax",
 }
 """Names of `Fit.evaluate` -> those of `twotowers.jobs.measures.page_perplexities`."""
-
-
-def fit_click_model(
-    log: object,
-    model: str | type[ClickModel] | ClickModel = "ubm",
-    *,
-    prior: tuple[float, float] | str | None = PRIOR,
-    positions: int | None = None,
-    iterations: int = 10_000,
-    tolerance: float = TOLERANCE,
-) -> Fit:
-    """Fit a click model to a log: in closed form if it can be, else by EM.
-
-    Args:
-        log: a log of `read_log`, or what `read_log` takes.
-        model: a name ("gctr", "rctr", "dctr", "pbm", "cm", "ubm", "dcm", "ccm", "dbn", "sdbn", or
-            that of a file of twotowers/models), or a click model.
-        prior: (prior, mean): it adds prior - 1 successes in (prior - 1) / mean trials to every
-            probability. None is none. "rate", unless told, imagines two trials of every
-            probability, of which those of attraction succeed as often as the first position is
-            clicked, and the others half of the time. "chosen" chooses mean and trials for
-            documents on a fifth of the pages, held out. It matters where documents are seen a few
-            times.
-        positions: of the longest page that the fit shall predict; the longest of the log if None.
-        iterations, tolerance: of EM, which stops when an iteration gains no larger a share of the
-            log-likelihood.
-
-    Returns:
-        the fitted model.
-
-    Raises:
-        InputError: the model is unknown, needs pages and the log is counted, or can be fitted by
-            gradient descent only; an argument is out of range; a row of the log is wrong; or no
-            document was clicked.
-
-    Example:
-        >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
-        >>> fitted = fit_click_model(pa.table(pages), "pbm")
-        >>> fitted.examination()["estimate"].to_numpy().round(2).tolist()
-        [0.75, 0.25]
-    """
-    log = as_log(log)
-    name, chosen = model_of(model)
-    if not is_fitted(chosen):
-        raise InputError(
-            f"{name} has neither counts nor expectations",
-            field="model",
-            expected="a model that counting or EM fits",
-        )
-    check_positions(positions)
-    fitted = partial(_fitted, chosen, iterations=iterations, tolerance=tolerance)
-    if isinstance(prior, str):
-        check_name(prior)
-    elif prior is not None and not (isinstance(prior, (tuple, list)) and len(prior) == 2):
-        expected = "(prior, mean), 'rate', 'chosen' or None"
-        raise InputError(f"{prior!r} was given", field="prior", expected=expected)
-    smoothing = Prior() if prior is None or isinstance(prior, str) else imagined(*prior)
-    if prior == CHOSEN:
-        from twotowers.face.held_out import chosen_prior  # here, as it fits by what is here
-
-        smoothing = chosen_prior(log, name, chosen, positions, fitted)
-    found = reduced(log, name, chosen, positions)
-    if prior == RATE:
-        smoothing = rate_prior(chosen, found.rates)
-    estimate = fitted(found.statistics, smoothing)
-    return Fit(name, chosen, found.positions, estimate, found.pairs, log.kind, log=log)
-
-
-def _fitted(
-    model: ClickModel,
-    statistics: Statistics | Totals,
-    prior: Prior,
-    *,
-    iterations: int,
-    tolerance: float,
-) -> Estimate:
-    if model.counts is not None:
-        return fit_counts(statistics, prior=prior)
-    assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
-    return fit_em(statistics, prior=prior, iterations=iterations, tolerance=tolerance)

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from twotowers.face import lights, soundness
-from twotowers.face.evidence import Evidence
-from twotowers.face.model_sections import misfit, models, percent, policy, swaps_or_features
-from twotowers.face.propensities import TARGET, UNLIKE
+from twotowers.analysis.propensities import TARGET, UNLIKE
+from twotowers.diagnosis import recommendations as lights
+from twotowers.diagnosis import soundness
+from twotowers.diagnosis.evidence import Evidence
+from twotowers.diagnosis.model_sections import misfit, models, percent, policy, swaps_or_features
+from twotowers.diagnosis.page import Column, Fact, Section, Table
 from twotowers.fitting.curves import ENOUGH_SWAPS
 from twotowers.identifiability.strength import sessions_needed
 from twotowers.logs.health import LATER
-from twotowers.report.diagnosis_page import Column, Fact, Section, Table
 from twotowers.report.words import numbered
 
 LINKS = 6

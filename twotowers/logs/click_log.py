@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_range
-from twotowers.face.frames import Native, native, source_of
 from twotowers.files.artefacts import check_target
 from twotowers.files.frames import Frame, Source
 from twotowers.logs.conversion import to_cells, to_sessions
+from twotowers.logs.frames import Native, native, source_of
 from twotowers.logs.layouts import Layout, parts_of, recognised
 from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import read_sessions, seen_in, write_sessions

@@ -13,12 +13,12 @@ from twotowers.errors import InputError, check_choice, check_range
 from twotowers.experiment.fields import Lanes, Positive, Settled, read, several, values_of
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.experiment.training import SVM, LambdaMART, TowerRanker
-from twotowers.face.frames import PANDAS
-from twotowers.face.logs import ClickLog, Folder, Trained, read_log
-from twotowers.face.rankings import RankingSet
 from twotowers.files.rankings import write_rankings
 from twotowers.jobs.policies import write_policy
+from twotowers.logs.click_log import ClickLog, Folder, Trained, read_log
+from twotowers.logs.frames import PANDAS
 from twotowers.models.protocol import ClickModel
+from twotowers.simulations.rankings import RankingSet
 from twotowers.splits import SPLITS
 
 HELD_OUT = 0.5
@@ -79,7 +79,7 @@ class SimulatedClicks(Trained):
             InputError: the split, a column or a value is unknown, or several lanes are left.
 
         Example:
-            >>> from twotowers.face.rankings import stand_in
+            >>> from twotowers.simulations.rankings import stand_in
             >>> clicks = simulate(stand_in(queries=30), policy=policy(strength=[0, 1]), sessions=9)
             >>> clicks.log(strength=1)
             <click log of the frame: format 'cells'>
@@ -154,7 +154,7 @@ def simulate(
         InputError: an argument is unknown or out of range.
 
     Example:
-        >>> from twotowers.face.rankings import stand_in
+        >>> from twotowers.simulations.rankings import stand_in
         >>> simulate(stand_in(queries=30), sessions=2_000)
         <2,000 sessions of additive users on stand-in for mslr30k>
     """

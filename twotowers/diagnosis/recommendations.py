@@ -1,6 +1,6 @@
 """Three answers at a glance, from what a diagnosis measured. The rules, and nothing else.
 
-1. *Is the log sound?* `twotowers.face.soundness` says. Red: much of it is there twice. Amber:
+1. *Is the log sound?* `twotowers.diagnosis.soundness` says. Red: much of it is there twice. Amber:
    something that a reader left out or a user should know changes what the log means.
 2. *Can it give propensities?* Green: every position has an estimate beyond doubt, and the widest
    interval reaches to `PRECISE` times the estimate. Amber: those beyond doubt have at least `MOST`
@@ -20,11 +20,11 @@ from functools import partial
 import numpy as np
 from scipy.special import stdtrit
 
-from twotowers.face.defaults import SURE
-from twotowers.face.evidence import ABOVE, Evidence
-from twotowers.face.soundness import SOUND, dropped, single, soundness
+from twotowers.diagnosis.evidence import ABOVE, Evidence
+from twotowers.diagnosis.page import AMBER, GREEN, RED, Light
+from twotowers.diagnosis.soundness import SOUND, dropped, single, soundness
+from twotowers.fits.defaults import SURE
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS, number_of
-from twotowers.report.diagnosis_page import AMBER, GREEN, RED, Light
 
 PRECISE = 1.6
 """Largest factor, up or down at 95 %, to which a ratio is known for a green light."""

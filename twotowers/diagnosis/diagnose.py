@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pandas as pd
 
+from twotowers.analysis.propensities import Propensities
+from twotowers.analysis.tower_tests import read_features
+from twotowers.diagnosis import recommendations as rules
+from twotowers.diagnosis.evidence import Evidence, gather
+from twotowers.diagnosis.page import RED, SIGNS, Light, Page, numbers_of, write_page
+from twotowers.diagnosis.sections import sections
 from twotowers.errors import InputError, check_names
-from twotowers.face import lights as rules
-from twotowers.face.defaults import BIAS
-from twotowers.face.evidence import Evidence, gather
-from twotowers.face.frames import Native, native
-from twotowers.face.logs import ClickLog, as_log, check_out
-from twotowers.face.propensities import Propensities
-from twotowers.face.sections import sections
-from twotowers.face.tower_tests import read_features
 from twotowers.files.frames import Source
-from twotowers.report.diagnosis_page import RED, SIGNS, Light, Page, numbers_of, write_page
+from twotowers.fits.defaults import BIAS
+from twotowers.logs.click_log import ClickLog, as_log, check_out
+from twotowers.logs.frames import Native, native
 
 PAGE = ".html"
 

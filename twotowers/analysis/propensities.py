@@ -11,10 +11,8 @@ import numpy as np
 import pandas as pd
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.face.defaults import BIAS, STRAY, SURE
-from twotowers.face.frames import PANDAS, Native, both_ends, native
-from twotowers.face.logs import ClickLog, Folder, as_log, no_clicks
 from twotowers.files.artefacts import atomic, check_ending
+from twotowers.fits.defaults import BIAS, STRAY, SURE
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.counted_pairs import read_pairs
 from twotowers.fitting.curves import Curve
@@ -31,7 +29,9 @@ from twotowers.identifiability.strength import (
     strength_of_log,
     weakest_link,
 )
+from twotowers.logs.click_log import ClickLog, Folder, as_log, no_clicks
 from twotowers.logs.conversion import to_cells
+from twotowers.logs.frames import PANDAS, Native, both_ends, native
 from twotowers.logs.health import multiple
 from twotowers.logs.sessions import seen_in
 from twotowers.randomness import stream

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from twotowers.errors import InputError
 from twotowers.experiment.kinds import kinds
-from twotowers.face.fits import Fit
-from twotowers.face.models import model_of
-from twotowers.face.tables import COLUMNS, places_of
 from twotowers.files.tables import check_types, opened
+from twotowers.fits.fit import Fit
+from twotowers.fits.models import model_of
+from twotowers.fits.tables import COLUMNS, places_of
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
 from twotowers.models.names import MODELS

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from twotowers.errors import InputError, nearest
-from twotowers.face.frames import source_of
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.misfit import Misfit, misfit
+from twotowers.logs.frames import source_of
 from twotowers.logs.warehouse import quoted
 from twotowers.randomness import some, stream
 

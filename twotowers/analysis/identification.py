@@ -14,9 +14,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_choice, check_names
-from twotowers.face.defaults import BIAS, FEATURE, REPAIRS
-from twotowers.face.frames import PANDAS, Native, both_ends, native, source_of
-from twotowers.face.logs import ClickLog, Folder
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import (
     are_numbers,
@@ -27,8 +24,11 @@ from twotowers.files.batches import (
     read_batches,
 )
 from twotowers.files.columns import Rows
+from twotowers.fits.defaults import BIAS, FEATURE, REPAIRS
 from twotowers.identifiability.diagnosis import COUNTS, Report, check_columns, check_log
 from twotowers.identifiability.strength import ENOUGH_SWAPS, Strength, number_of, weakest_link
+from twotowers.logs.click_log import ClickLog, Folder
+from twotowers.logs.frames import PANDAS, Native, both_ends, native, source_of
 from twotowers.logs.layouts import TABLES, Layout, parts_of, recognised
 from twotowers.logs.warehouse import add_up_cells
 

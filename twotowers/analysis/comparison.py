@@ -10,12 +10,13 @@ import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError, check_range
-from twotowers.face.defaults import PRIOR, TEST
-from twotowers.face.fits import Fit, fit_click_model, means_of
-from twotowers.face.frames import Native, native
-from twotowers.face.logs import ClickLog, as_log, check_pages
-from twotowers.face.models import model_of
-from twotowers.face.tables import pair_numbers
+from twotowers.fits.defaults import PRIOR, TEST
+from twotowers.fits.fit import Fit, means_of
+from twotowers.fits.fitting import fit_click_model
+from twotowers.fits.models import model_of
+from twotowers.fits.tables import pair_numbers
+from twotowers.logs.click_log import ClickLog, as_log, check_pages
+from twotowers.logs.frames import Native, native
 from twotowers.models.names import MODELS
 from twotowers.models.page import PageModel
 from twotowers.models.protocol import PER_DOCUMENT, CellModel

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from twotowers.face.defaults import STRAY
-from twotowers.face.evidence import Evidence
-from twotowers.report.diagnosis_page import AMBER, GREEN, RED, Light
+from twotowers.diagnosis.evidence import Evidence
+from twotowers.diagnosis.page import AMBER, GREEN, RED, Light
+from twotowers.fits.defaults import STRAY
 from twotowers.report.words import numbered
 
 DROPPED = 0.01

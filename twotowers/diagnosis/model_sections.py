@@ -1,4 +1,4 @@
-"""Sections of a diagnosis about models and weights; `twotowers.face.sections` has the others."""
+"""Sections of a diagnosis about models and weights."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from twotowers.face import lights, soundness
-from twotowers.face.defaults import SURE
-from twotowers.face.evidence import Evidence
-from twotowers.report.diagnosis_page import Column, Fact, Section, Table
+from twotowers.diagnosis import recommendations as lights
+from twotowers.diagnosis import soundness
+from twotowers.diagnosis.evidence import Evidence
+from twotowers.diagnosis.page import Column, Fact, Section, Table
+from twotowers.fits.defaults import SURE
 from twotowers.report.words import numbered
 
 

@@ -16,15 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_choice, check_range
-from twotowers.face.frames import PANDAS, Native, native
-from twotowers.face.logs import ClickLog
-from twotowers.face.tables import pair_numbers
 from twotowers.files.artefacts import atomic
+from twotowers.fits.tables import pair_numbers
+from twotowers.logs.click_log import ClickLog
+from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.sessions import read_sessions
 from twotowers.report.words import numbered
 
 if TYPE_CHECKING:
-    from twotowers.face.fits import Fit
+    from twotowers.fits.fit import Fit
 
 GRADES, EXAMINATIONS = 4, 10.0
 """Unless told: grades 0 to 3, and examinations that a judgment needs at least."""

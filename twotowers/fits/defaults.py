@@ -1,7 +1,7 @@
 """What the functions of the face and the commands take unless told."""
 
 PRIOR = "rate"
-"""The prior of click models (`twotowers.face.priors`)."""
+"""The prior of click models (`twotowers.fits.priors`)."""
 MEAN = 0.5
 """The mean of a prior whose strength alone is told."""
 FEATURE, BIAS = ("query", "document"), ("position",)

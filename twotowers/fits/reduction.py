@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_range
-from twotowers.face.logs import MOST_POSITIONS, ClickLog, no_clicks
-from twotowers.face.tables import places_of
+from twotowers.fits.tables import places_of
 from twotowers.fitting.counted import PageLog
 from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.logs.click_log import MOST_POSITIONS, ClickLog, no_clicks
 from twotowers.models.protocol import CELLS, ClickModel
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from twotowers.face import beside
+from twotowers.fits import prior_check as beside
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.information import NORMAL
@@ -31,7 +31,7 @@ COLUMNS = {
     "impressions": pa.int64(),
     **dict.fromkeys(beside.COLUMNS, pa.float64()),
 }
-"""Of a saved fit; see `twotowers.face.fits`."""
+"""Of a saved fit; see `twotowers.fits.fit`."""
 KNOWN = ("error", "low", "high", "trials", "impressions")
 """Columns that say what an estimate rests on."""
 

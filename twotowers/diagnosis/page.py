@@ -149,7 +149,7 @@ def write_page(page: Page, path: str | Path) -> None:
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     if isinstance(value, float):
         if math.isnan(value):

@@ -8,13 +8,13 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from twotowers.face.fits import Fit, means_of
-from twotowers.face.logs import ClickLog, check_pages
-from twotowers.face.priors import TRIED
-from twotowers.face.reduction import reduced
+from twotowers.fits.fit import Fit, means_of
+from twotowers.fits.priors import TRIED
+from twotowers.fits.reduction import reduced
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.logs.click_log import ClickLog, check_pages
 from twotowers.models.protocol import PER_DOCUMENT, ClickModel
 
 MEANS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5)

@@ -12,15 +12,15 @@ import pandas as pd
 
 from twotowers.errors import InputError, check_range
 from twotowers.experiment.fields import read
-from twotowers.face.logs import Trained
+from twotowers.logs.click_log import Trained
 from twotowers.models.protocol import ClickModel
 from twotowers.randomness import stream
 
 if TYPE_CHECKING:
     from twotowers.experiment.settings import Setting
-    from twotowers.face.simulation import SimulatedClicks
     from twotowers.files.rankings import Rankings
     from twotowers.methods.task import Fitted, Split
+    from twotowers.simulations.clicks import SimulatedClicks
 
 TRAINING = {
     "learning_rate": 0.003, "weight_decay": 1e-4, "batch": 32, "steps": 100, "epochs": 50,

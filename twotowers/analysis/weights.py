@@ -12,14 +12,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from twotowers.analysis.propensities import ENDINGS, propensities
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.face.defaults import BIAS, WEIGHED_BY
-from twotowers.face.fits import Fit, fit_click_model
-from twotowers.face.frames import Native, native
-from twotowers.face.logs import ClickLog, Folder, as_log
-from twotowers.face.propensities import ENDINGS, propensities
 from twotowers.files.artefacts import atomic
+from twotowers.fits.defaults import BIAS, WEIGHED_BY
+from twotowers.fits.fit import Fit
+from twotowers.fits.fitting import fit_click_model
+from twotowers.logs.click_log import ClickLog, Folder, as_log
 from twotowers.logs.conversion import to_cells, to_sessions
+from twotowers.logs.frames import Native, native
 from twotowers.logs.warehouse import MEMORY, database, quoted
 from twotowers.models.page import PageModel
 from twotowers.models.position_based import PositionBased

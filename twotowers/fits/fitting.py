@@ -1,0 +1,162 @@
+"""`fit`, for click models and for towers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, overload
+
+from twotowers.errors import InputError, check_options
+from twotowers.fits.defaults import PRIOR
+from twotowers.fits.fit import Fit
+from twotowers.fits.held_out import chosen_prior
+from twotowers.fits.models import is_fitted, model_of
+from twotowers.fits.priors import CHOSEN, RATE, check_name, rate_prior
+from twotowers.fits.reduction import check_positions, reduced
+from twotowers.fitting.em import fit_counts, fit_em
+from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.prior import Prior
+from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.logs.click_log import OF_CLICKS, Trained, as_log
+from twotowers.methods.page_fits import imagined
+from twotowers.models.protocol import ClickModel
+
+if TYPE_CHECKING:
+    from twotowers.simulations.clicks import SimulatedClicks
+    from twotowers.simulations.towers import TowerFit, TwoTower
+
+TOLERANCE = 1e-8
+"""EM stops when an iteration gains no larger a share of the log-likelihood."""
+
+
+@overload
+def fit(
+    log: SimulatedClicks,
+    model: TwoTower,
+    *,
+    method: str | Callable[..., Any] | Mapping[str, Any] = ...,
+    training: Mapping[str, Any] | None = ...,
+    seeds: Sequence[int] = ...,
+) -> TowerFit: ...
+@overload
+def fit(
+    log: object,
+    model: str | type[ClickModel] | ClickModel = ...,
+    *,
+    prior: tuple[float, float] | str | None = ...,
+    positions: int | None = ...,
+    iterations: int = ...,
+    tolerance: float = ...,
+) -> Fit: ...
+def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | TowerFit:
+    """Fit a click model to a log, or two towers to simulated clicks.
+
+    Args:
+        log: a log of `read_log`, or what `read_log` takes; for two towers, clicks of `simulate`.
+        model: a click model or its name (see `fit_click_model`), or a `TwoTower`.
+        options: those of `fit_click_model`: prior, positions, iterations, tolerance; or those of
+            `fit_towers`: method, training, seeds.
+
+    Raises:
+        InputError: see both; or an option is unknown, or a model does not suit the log.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
+        >>> fit(pa.table(pages), "pbm")
+        <pbm fitted to 2 query-document pairs>
+    """
+    simulated, towers = (isinstance(each, Trained) for each in (log, model))
+    if simulated != towers:
+        raise InputError(
+            f"{model!r} was given for {log!r}" if simulated else f"{model!r} needs features",
+            field="model",
+            expected=f"a `TwoTower`, or {OF_CLICKS} for a click model"
+            if simulated
+            else "clicks of `simulate`, or a click model",
+        )
+    if not simulated:
+        check_options(options, fit_click_model, field="fit")
+        return fit_click_model(log, model, **options)
+    from twotowers.simulations.towers import fit_towers  # here: click models need none of it
+
+    check_options(options, fit_towers, field="fit")
+    return fit_towers(log, model, **options)
+
+
+def fit_click_model(
+    log: object,
+    model: str | type[ClickModel] | ClickModel = "ubm",
+    *,
+    prior: tuple[float, float] | str | None = PRIOR,
+    positions: int | None = None,
+    iterations: int = 10_000,
+    tolerance: float = TOLERANCE,
+) -> Fit:
+    """Fit a click model to a log: in closed form if it can be, else by EM.
+
+    Args:
+        log: a log of `read_log`, or what `read_log` takes.
+        model: a name ("gctr", "rctr", "dctr", "pbm", "cm", "ubm", "dcm", "ccm", "dbn", "sdbn", or
+            that of a file of twotowers/models), or a click model.
+        prior: (prior, mean): it adds prior - 1 successes in (prior - 1) / mean trials to every
+            probability. None is none. "rate", unless told, imagines two trials of every
+            probability, of which those of attraction succeed as often as the first position is
+            clicked, and the others half of the time. "chosen" chooses mean and trials for
+            documents on a fifth of the pages, held out. It matters where documents are seen a few
+            times.
+        positions: of the longest page that the fit shall predict; the longest of the log if None.
+        iterations, tolerance: of EM, which stops when an iteration gains no larger a share of the
+            log-likelihood.
+
+    Returns:
+        the fitted model.
+
+    Raises:
+        InputError: the model is unknown, needs pages and the log is counted, or can be fitted by
+            gradient descent only; an argument is out of range; a row of the log is wrong; or no
+            document was clicked.
+
+    Example:
+        >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
+        >>> fitted = fit_click_model(pa.table(pages), "pbm")
+        >>> fitted.examination()["estimate"].to_numpy().round(2).tolist()
+        [0.75, 0.25]
+    """
+    log = as_log(log)
+    name, chosen = model_of(model)
+    if not is_fitted(chosen):
+        raise InputError(
+            f"{name} has neither counts nor expectations",
+            field="model",
+            expected="a model that counting or EM fits",
+        )
+    check_positions(positions)
+    fitted = partial(_fitted, chosen, iterations=iterations, tolerance=tolerance)
+    if isinstance(prior, str):
+        check_name(prior)
+    elif prior is not None and not (isinstance(prior, (tuple, list)) and len(prior) == 2):
+        expected = "(prior, mean), 'rate', 'chosen' or None"
+        raise InputError(f"{prior!r} was given", field="prior", expected=expected)
+    smoothing = Prior() if prior is None or isinstance(prior, str) else imagined(*prior)
+    if prior == CHOSEN:
+        smoothing = chosen_prior(log, name, chosen, positions, fitted)
+    found = reduced(log, name, chosen, positions)
+    if prior == RATE:
+        smoothing = rate_prior(chosen, found.rates)
+    estimate = fitted(found.statistics, smoothing)
+    return Fit(name, chosen, found.positions, estimate, found.pairs, log.kind, log=log)
+
+
+def _fitted(
+    model: ClickModel,
+    statistics: Statistics | Totals,
+    prior: Prior,
+    *,
+    iterations: int,
+    tolerance: float,
+) -> Estimate:
+    if model.counts is not None:
+        return fit_counts(statistics, prior=prior)
+    assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
+    return fit_em(statistics, prior=prior, iterations=iterations, tolerance=tolerance)
