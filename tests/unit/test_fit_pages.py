@@ -8,8 +8,7 @@ import pytest
 
 from twotowers.errors import InputError
 from twotowers.experiment.kinds import build_model
-from twotowers.files import distinct
-from twotowers.fitting import blocks
+from twotowers.files import blocks, distinct
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages

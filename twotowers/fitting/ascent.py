@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from twotowers.errors import InputError, check_range
-from twotowers.fitting.blocks import blocks, in_order
+from twotowers.files.blocks import blocks, in_order
 from twotowers.models.chances import NEVER
 
 ROUNDING = 1e-10

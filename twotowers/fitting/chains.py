@@ -34,7 +34,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from twotowers.fitting.blocks import blocks, in_order
+from twotowers.files.blocks import blocks, in_order
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.chances import NEVER, TINY, Share
 from twotowers.models.page import ChainModel

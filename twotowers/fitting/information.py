@@ -43,7 +43,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
 from twotowers.errors import InputError
-from twotowers.fitting.blocks import blocks, in_order
+from twotowers.files.blocks import blocks, in_order
 from twotowers.fitting.chain_information import STEP, Entries, information_of_chain
 from twotowers.fitting.chains import is_chain
 from twotowers.fitting.page_sets import PageSet, page_sets

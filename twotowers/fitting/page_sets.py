@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from twotowers.fitting.blocks import CELLS
+from twotowers.files.blocks import CELLS
 from twotowers.fitting.pair_counts import components
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.protocol import of_documents

@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.fitting.blocks import blocks, in_order
+from twotowers.files.blocks import blocks, in_order
 from twotowers.fitting.chains import Chain
 from twotowers.fitting.prior import NOTHING, Prior
 from twotowers.fitting.statistics import Statistics
