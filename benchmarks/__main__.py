@@ -18,10 +18,9 @@ from twotowers.files.artefacts import atomic
 PARTS = {
     name: import_module(f"benchmarks.{name}")
     for name in (
-        *("roofline", "fits", "pbm", "simulator", "counting"),
+        *("fits", "pbm", "simulator", "counting"),
         *("clickmodels", "clickmodels_longest", "clickmodels_errors"),
-        *("beside_clax", "beside_pyclick", "scaling", "rows", "draws", "longlists", "road", "site"),
-        "gpu",
+        *("beside_clax", "beside_pyclick", "scaling", "pipeline", "gpu"),
     )
 }
 ON_REQUEST = {"gpu"}

@@ -51,5 +51,5 @@ def time_errors(*, log: str, name: str) -> dict:
         "errors": time.perf_counter() - ended,
         "fit_gb": before,
         "number": len(errors),
-        "told": float(np.isfinite(errors).mean()),
+        "with_error": float(np.isfinite(errors).mean()),
     }

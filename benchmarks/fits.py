@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.by_session import cells_of
-from benchmarks.measure import ONE_THREAD, ROOT, child
+from benchmarks.measure import ROOT, child
 from benchmarks.replay import Arrays, Samples, replay
-from benchmarks.worlds import SEED, read_log, write_log
+from benchmarks.worlds import SEED, cells_of, read_log, write_log
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
 from twotowers.files.yamls import read_yaml
@@ -39,62 +37,36 @@ REPLAY = {"learning_rate": 0.003, "batch": 512, "patience": 3, "min_delta": MIN_
 SETTINGS = {"linear": "fit-linear", "deep": "example-deep"}
 """Settings that train on counts. The deep tower is as in Figures 1 and 5."""
 
-REPLAYS = {"arrays": Arrays, "samples": Samples}
-
-
-@dataclass(frozen=True)
-class Method:
-    """A way to fit a log.
-
-    Attributes:
-        kind: see `fit_log`.
-        environment: variables of its process.
-        seed: of the order of batches.
-        averaged: see `FitSettings`. Fits to counts are always averaged.
-        follows: a method with the same losses at the same steps. Then only one epoch is timed,
-            since all cost the same, and the losses are those of the other method.
-    """
-
-    kind: str
-    environment: dict[str, str] = field(default_factory=dict)
-    seed: int = SEED
-    averaged: bool = False
-    follows: str | None = None
+REPLAYS = {"replay, arrays": Arrays, "replay, samples": Samples}
 
 
 METHODS = {
-    "counts": Method("counts"),
-    "counts, one thread": Method("counts", ONE_THREAD),
-    "replay, arrays": Method("arrays"),
-    "replay, samples": Method("samples", follows="replay, arrays"),
-    "sessions": Method("sessions", follows="replay, arrays"),
-    # The difference of replay from itself in another order of batches.
-    "replay, arrays, reordered": Method("arrays", seed=SEED + 1),
-    # The end of replay without that noise.
-    "replay, arrays, averaged": Method("arrays", averaged=True),
+    "counts": None,
+    "replay, arrays": None,
+    "replay, samples": "replay, arrays",
+    "sessions": "replay, arrays",
 }
+"""Each way to fit a log, and the one that it follows: a method with the same losses at the same
+steps. Then only one epoch is timed, since all cost the same."""
 
 
 def run(*, sessions: int, queries: int, epochs: int) -> Iterator[dict]:
     """Yield a row per method and tower, the slowest last."""
-    for name, method in METHODS.items():
+    for method, follows in METHODS.items():
         for tower in TOWERS:
-            found = child(
+            fitted = child(
                 "benchmarks.fits:fit_log",
-                environment=method.environment,
-                method=method.kind,
+                method=method,
                 tower=tower,
                 log=str(write_log(tower, queries, sessions, TEMPERATURE)),
-                epochs=1 if method.follows else epochs,
-                seed=method.seed,
-                averaged=method.averaged,
+                epochs=1 if follows else epochs,
             )
-            row = {"tower": tower, "method": name, "sessions": sessions}
-            yield {**row, "follows": method.follows, **found}
+            row = {"tower": tower, "method": method, "sessions": sessions}
+            yield {**row, "follows": follows, **fitted}
 
 
-def fit_log(*, method: str, tower: str, log: str, epochs: int, seed: int, averaged: bool) -> dict:
-    """Fit the file of a log. `seed` orders the batches. Returns what `replay` returns."""
+def fit_log(*, method: str, tower: str, log: str, epochs: int) -> dict:
+    """Fit the file of a log. Returns what `replay` returns."""
     data = [read_log(log, split) for split in ("train", "validation")]
     features, sessions = data[0]
     model = two_towers(
@@ -103,13 +75,13 @@ def fit_log(*, method: str, tower: str, log: str, epochs: int, seed: int, averag
     if method == "counts":
         objectives = [from_counts(*split) for split in data]
         del data, sessions
-        return timed_fit(model, objectives, counts_settings(tower, epochs), seed=seed)
+        return timed_fit(model, objectives, counts_settings(tower, epochs), seed=SEED)
     steps = -(-len(sessions.query) // REPLAY["batch"])
-    settings = FitSettings(**REPLAY, steps=steps, epochs=epochs, averaged=averaged)
+    settings = FitSettings(**REPLAY, steps=steps, epochs=epochs)
     if method == "sessions":
         objectives = [from_sessions(*split) for split in data]
-        return timed_fit(model, objectives, settings, seed=seed)
-    return replay(model, *(REPLAYS[method](*split) for split in data), settings, seed=seed)
+        return timed_fit(model, objectives, settings, seed=SEED)
+    return replay(model, *(REPLAYS[method](*split) for split in data), settings, seed=SEED)
 
 
 def counts_training(setting: str) -> dict:

@@ -115,13 +115,10 @@ def replay(model, train, validation, settings: FitSettings, *, seed: int) -> dic
         return jnp.where(batch["where"], cells, 0).sum(-1) / batch["where"].sum(-1)
 
     @jax.jit
-    def step(params, average, state, shared, batch):
+    def step(params, state, shared, batch):
         gradient = jax.grad(lambda params: losses(params, shared, batch).mean())(params)
         updates, state = optimizer.update(gradient, state, params)
-        params = optax.apply_updates(params, updates)
-        if not settings.averaged:
-            return params, params, state
-        return params, optax.incremental_update(params, average, 1 / settings.steps), state
+        return optax.apply_updates(params, updates), state
 
     total = jax.jit(lambda params, shared, batch: losses(params, shared, batch).sum())
 
@@ -131,24 +128,24 @@ def replay(model, train, validation, settings: FitSettings, *, seed: int) -> dic
     for data in (train, validation):
         for size in {min(settings.batch, len(data)), len(data) % settings.batch} - {0}:
             batch = next(data.batches(np.arange(size), size))
-            jax.block_until_ready(step(params, params, state, data.shared, batch))
+            jax.block_until_ready(step(params, state, data.shared, batch))
             jax.block_until_ready(total(params, data.shared, batch))
     compilation = time.perf_counter() - start
 
     rng = np.random.default_rng(seed)
-    average, best, best_loss, bad = params, params, np.inf, 0
+    best, best_loss, bad = params, np.inf, 0
     seconds, history = [], []
     start = time.perf_counter()
     for _ in range(settings.epochs):
         for batch in train.batches(rng.permutation(len(train)), settings.batch):
-            params, average, state = step(params, average, state, train.shared, batch)
+            params, state = step(params, state, train.shared, batch)
         everyone = validation.batches(np.arange(len(validation)), settings.batch)
-        loss = sum(float(total(average, validation.shared, batch)) for batch in everyone)
+        loss = sum(float(total(params, validation.shared, batch)) for batch in everyone)
         loss /= len(validation)
         seconds.append(time.perf_counter() - start)
         history.append(loss)
         if loss < best_loss - settings.min_delta:
-            best, best_loss, bad = average, loss, 0
+            best, best_loss, bad = params, loss, 0
         else:
             bad += 1
         if bad >= settings.patience:

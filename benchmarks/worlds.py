@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.by_session import simulate_sessions
 from benchmarks.measure import CACHE
 from twotowers.datasets.preprocess import preprocess
 from twotowers.files.artefacts import atomic
 from twotowers.logs.counts import Counts
-from twotowers.logs.observed_pages import ObservedPages, observed_pages
 from twotowers.logs.policies import ranking_order
-from twotowers.logs.sessions import write_sessions
 from twotowers.logs.simulation import Sessions, Traffic, simulate_clicks
-from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
 from twotowers.models.relevance import relevance
 from twotowers.randomness import stream
-from twotowers.splits import SPLITS
 from twotowers.standins.rankings import generate
-from twotowers.standins.wscd import generate_pages
 
 SEED = 2021
 DOCUMENTS = 25
-PAGE = 10
-"""Positions of a page of the stand-in for WSCD-2012."""
 SPARE = 1.25
 """Stand-in queries to draw per wanted query. Some are too short or have no relevant document."""
 
@@ -113,20 +104,6 @@ def shapes(queries: int, documents: int, width: int) -> World:
     )
 
 
-def wscd(pages: int, seed: int = SEED) -> tuple[ObservedPages, dict[str, Split]]:
-    """Pages of the stand-in for WSCD-2012: half of them train, as in Figures 5.2 and 5.3."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pages.parquet"
-        write_sessions(path, generate_pages(sessions=pages, seed=seed))
-        shares = dict(zip(SPLITS, (0.5, 0.25, 0.25), strict=True))
-        log = observed_pages(path, shares, positions=PAGE, seed=seed)
-    splits = {
-        split: Split(log.pair, log.where, None, None, sessions=[log.sessions[split]])
-        for split in SPLITS
-    }
-    return log, splits
-
-
 LOG = ("query", "documents", "clicks")
 
 
@@ -160,3 +137,45 @@ def read_log(path: str | Path, split: str) -> tuple[np.ndarray, Sessions]:
         query, documents, clicks = (file[f"{split}.{name}"] for name in LOG)
         every = np.ones(clicks.shape, bool)
         return file[f"{split}.features"], Sessions(query, documents, clicks, every)
+
+
+def simulate_sessions(
+    order: np.ndarray,
+    probability: np.ndarray,
+    lengths: np.ndarray,
+    *,
+    sessions: int,
+    temperature: float,
+    rng: np.random.Generator,
+) -> Sessions:
+    """The plain simulation, session by session (Hager et al. 2025, Section 7).
+
+    Args:
+        order: [queries, positions] the policy's ranking; see `Traffic.impressions`.
+        probability: [queries, documents, positions] P(click) of each cell.
+        lengths: [queries] documents of each query.
+        sessions: number of sessions. Queries are drawn uniformly.
+        temperature: probability in [0, 1] that a session's ranking is uniformly random.
+        rng: source of randomness.
+    """
+    queries, length = order.shape
+    query = np.sort(rng.integers(queries, size=sessions))
+    where = np.arange(length) < np.asarray(lengths)[query, None]
+    documents = order[query].copy()
+    for row in np.flatnonzero(rng.random(sessions) < temperature):
+        size = lengths[query[row]]
+        documents[row, :size] = rng.permutation(size)
+    chance = probability[query[:, None], documents, np.arange(length)]
+    return Sessions(query, documents, (rng.random(chance.shape) < chance) & where, where)
+
+
+def cells_of(log: Sessions, queries: int) -> Counts:
+    """The same log as impressions and clicks per cell."""
+    length = log.documents.shape[1]
+    cell = (log.query[:, None] * length + log.documents) * length + np.arange(length)
+
+    def count(selected):
+        total = np.bincount(cell[selected], minlength=queries * length * length)
+        return total.reshape(queries, length, length)
+
+    return Counts(count(log.where), count(log.where & log.clicks))

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from benchmarks.chen2024 import read_lists
 from papers.chen2024.models.eye_tracking import EyeTracking
 from tests.items import experiment
-from tests.lists import given_lists
+from tests.lists import given_lists, read_lists
 from twotowers.identifiability.graph import factor_components
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.chen2024 import read_lists
 from papers.chen2024.methods.rate_dla import MeanRatio
 from papers.chen2024.simulation import EXAMINATION
 from papers.chen2024.studies.theorems import relevance_of
+from tests.lists import read_lists
 from twotowers.claims.metrics import correlation, ndcg
 from twotowers.fitting.alternating import alternate
 from twotowers.fitting.click_rates import ClickRates, click_mse, fit_naive, simulate_rates

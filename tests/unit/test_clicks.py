@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, norm
 
-from benchmarks.by_session import cells_of, simulate_sessions
+from benchmarks.worlds import cells_of, simulate_sessions
 from twotowers.errors import InputError
 from twotowers.logs import simulation as clicks
 from twotowers.logs.counts import Counts
@@ -97,8 +97,6 @@ def test_temperature_out_of_range(temperature):
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match=r"temperature: .* out of range .*\[0, 1\]"):
         Traffic(LENGTHS, sessions=1, temperatures=[0, temperature], length=LENGTH, rng=rng)
-    with pytest.raises(InputError, match="temperature"):
-        simulate_sessions(ORDER, PROBABILITY, LENGTHS, sessions=1, temperature=temperature, rng=rng)
 
 
 @pytest.mark.parametrize("size", [1, 2, 255, 256, 257, 300])

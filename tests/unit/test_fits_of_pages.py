@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from benchmarks.by_session import cells_of
+from benchmarks.worlds import cells_of
 from tests.unit.simulated import POSITIONS, WIDTH, policies, read, settled, simulated, write_world
 from twotowers.errors import InputError
 from twotowers.experiment import fields

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmarks.by_session import cells_of, simulate_sessions
+from benchmarks.worlds import cells_of, simulate_sessions
 from tests.training import short
 from tests.unit import simulated
 from tests.unit.simulated import POSITIONS

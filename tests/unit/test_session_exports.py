@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import chi2
 
-from benchmarks.by_session import cells_of, simulate_sessions
+from benchmarks.worlds import cells_of, simulate_sessions
 from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.logs import ids

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks.by_session import cells_of, simulate_sessions
+from benchmarks.worlds import cells_of, simulate_sessions
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
 from twotowers.losses.weightings import WEIGHTINGS, weighted

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from benchmarks.measure import ONE_THREAD, ROOT, best_seconds, child, compiled_in, seconds
 from benchmarks.scaling import BASE, prepare
-from twotowers.workflow import records
 
 SIZES = {
     "full": {"jobs": 40, "base": {}, "repeats": 3},
@@ -19,10 +18,6 @@ SIZES = {
 }
 IMPORTS = ("numpy", "jax", "flax.nnx", "twotowers.jobs.fit", "twotowers.report.figures")
 WORKFLOW = """
-from twotowers.workflow.preloaded import start
-onstart:
-    if config["preloaded"]:
-        start(["scripts.runner", "twotowers.jobs.fit"])
 rule all:
     input: expand("{job}.txt", job=range(config["jobs"]))
 rule job:
@@ -41,12 +36,8 @@ def run(*, jobs: int, base: dict, repeats: int) -> Iterator[dict]:
         took = best_seconds(lambda module=module: call([*python, f"import {module}"]), repeats)
         yield row(f"start Python and import {module}", took)
     yield row("Snakemake, one job that does nothing", workflow_seconds(JOB, 1))
-    for what, job, preloaded in (
-        ("imports nothing", JOB, False),
-        ("imports what a fit does", FIT, False),
-        ("imports what a fit does, preloaded", FIT, True),
-    ):
-        one, many = (workflow_seconds(job, count, preloaded) for count in (1, jobs))
+    for what, job in (("imports nothing", JOB), ("imports what a fit does", FIT)):
+        one, many = (workflow_seconds(job, count) for count in (1, jobs))
         each = (many - one) / (jobs - 1)
         yield row(f"Snakemake, each further job that {what}, its own Python included", each)
     dry = [sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "all"]
@@ -54,7 +45,6 @@ def run(*, jobs: int, base: dict, repeats: int) -> Iterator[dict]:
     planned = [*dry, "--config", f"results={target}", f"figures={target}"]
     yield row("Snakemake, planning every job of all papers", seconds(lambda: call(planned)))
     yield from compilation(base)
-    yield from laptop_grid()
 
 
 def row(what: str, took: float) -> dict:
@@ -66,13 +56,13 @@ def call(command: list[str], folder: Path = ROOT) -> None:
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
 
 
-def workflow_seconds(job: str, jobs: int, preloaded: bool = False) -> float:
-    """Seconds of a Snakemake run of jobs, one at a time, by a preloaded process or not."""
+def workflow_seconds(job: str, jobs: int) -> float:
+    """Seconds of a Snakemake run of jobs, one at a time."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "Snakefile").write_text(WORKFLOW)
         Path(folder, "job.py").write_text(job)
         command = [sys.executable, "-m", "snakemake", "--cores", "1"]
-        command += ["--config", f"jobs={jobs}", f"preloaded={preloaded}"]
+        command += ["--config", f"jobs={jobs}"]
         return seconds(lambda: call(command, Path(folder)))
 
 
@@ -83,7 +73,7 @@ def compilation(base: dict) -> Iterator[dict]:
         for state in ("cold", "warm"):
             for tower in ("linear", "deep"):
                 found = child(
-                    "benchmarks.road:first_fit",
+                    "benchmarks.pipeline:first_fit",
                     environment=ONE_THREAD | cache,
                     tower=tower,
                     **BASE | base,
@@ -96,15 +86,3 @@ def first_fit(*, tower: str, **size) -> dict:
     train = prepare(tower=tower, epochs=1, **size)
     first = seconds(train)
     return {"seconds": first - best_seconds(train)}
-
-
-def laptop_grid() -> Iterator[dict]:
-    """Jobs per hour of the laptop scale, if its results exist.
-
-    The seconds are the sum of the jobs' logs, divided by two cores.
-    """
-    logs = sorted((ROOT / "results" / "laptop" / "logs").rglob("*.log"))
-    if logs and (took := records.cost(logs)["seconds"]):
-        which = f"laptop grid, {len(logs)} jobs, without starting Python and importing:"
-        yield row(f"{which} all, one after the other", took)
-        yield row(f"{which} a job, on average, on two cores", took / len(logs) / 2)
