@@ -1,5 +1,4 @@
-# Pages that show every item beside the published numbers, and every claim's verdict; and the
-# machine-readable record of how all of it was made.
+# Pages that show every item beside the published numbers, and every claim's verdict.
 
 
 # As soon as a paper is done. The job also rewrites the overview, which `onstart` writes first;
@@ -42,23 +41,3 @@ rule overview:
         "Build the overview"
     script:
         "../scripts/build_overview.py"
-
-
-# It holds times, so nothing depends on it but `all`.
-rule crate:
-    input:
-        PLAN.inputs("crate"),
-    output:
-        crate=PLAN.file("crate"),
-        workflow=PLAN.file("workflow"),
-    log:
-        PLAN.record("crate"),
-    conda:
-        PLAN.environment("crate")
-    params:
-        **PLAN.params("crate"),
-        version=VERSION,
-    message:
-        "Record how all of it was made"
-    script:
-        "../scripts/build_crate.py"

@@ -196,7 +196,6 @@ def site(folder: Path, papers: int = 1, items: int = 7) -> Path:
         write_paper(one, folder / key)
         made[key] = outline(one)
     # Written after the overview, which links them.
-    (folder / "ro-crate-metadata.json").write_text("{}\n")
     (folder / "claims.csv").write_text(",".join(CLAIM_COLUMNS) + "\n")
     write_overview(folder, made, **RUN)
     write_scales(folder.parent)

@@ -53,6 +53,15 @@ def _row(tokens: list[bytes], width: int, label_max: float) -> Row | None:
     return Row(float(label), int(query[1]), pairs)
 
 
+def assert_blamed(line: int | None, expected: list[Row] | int) -> None:
+    """Assert that the reader blames the oracle's line or, since it is more lenient, a later one."""
+    if line is None:
+        assert expected == [], "there are rows"
+    else:
+        assert isinstance(expected, int), "the oracle reads it"
+        assert expected <= line
+
+
 def assert_equal(rankings: Rankings, rows: list[Row], width: int) -> None:
     """Assert equal rows, in the order of their queries' first rows.
 

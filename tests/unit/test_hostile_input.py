@@ -5,14 +5,12 @@ import json
 import sys
 import tracemalloc
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.streams import cells_of
 from twotowers.analysis.identification import any_log, read_columns
-from twotowers.datasets import letor
 from twotowers.datasets.download import manifest, obtain
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.sources import source_from_config
@@ -116,49 +114,6 @@ def test_broken_csv(tmp_path, row):
     path = tmp_path / "log.csv"
     text = b"query,position\n1,1\n" + row
     refused(lambda path: read_columns(any_log(path), ["query"]), path, text, match="cannot be read")
-
-
-# LETOR
-
-
-def read_small(path):
-    return read_letor(path, width=3, label_max=4)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        case("LETOR with a value of a megabyte", b"1 qid:1 1:" + b"x" * 2**20, ":1: "),
-        case("LETOR with a label of a megabyte", b"1" * 2**20 + b" qid:1", ":1: label"),
-        case("LETOR with feature index 10^9", b"1 qid:1 1000000000:1", "1000000000"),
-        case("LETOR with an index beyond int64", b"1 qid:1 " + b"9" * 30 + b":1", ":1: "),
-        case("LETOR with a byte order mark", b"\xef\xbb\xbf1 qid:1 1:2", ":1: label"),
-        case("LETOR in UTF-16", "1 qid:1 1:2\n".encode("utf-16"), ":1: label"),
-        case("LETOR with NUL bytes", b"1 qid:1 1:2\n1 qid:1 1:\x002\n", ":2: feature"),
-        case("LETOR with old Mac line ends", b"1 qid:1 1:2\r1 qid:2 1:2\r", ":1: "),
-    ],
-)
-def test_hostile_letor(tmp_path, text, message):
-    refused(read_small, tmp_path / "letor.txt", text, match=message)
-
-
-def test_a_long_line_is_read(tmp_path):
-    path = tmp_path / "letor.txt"
-    path.write_bytes(b"1 qid:1 1:2" + b" " * (1 << 22) + b"3:4 # " + b"x" * (1 << 20))
-    assert read_small(path).features.tolist() == [[2, 0, 4]]
-
-
-def test_a_table_beyond_memory(tmp_path, monkeypatch):
-    def no_room(shape, *rest):
-        if isinstance(shape, tuple):
-            raise MemoryError(f"no room for {shape}")
-        return zeros(shape, *rest)
-
-    zeros = np.zeros
-    monkeypatch.setattr(letor.np, "zeros", no_room)
-    text = b"1 qid:1 100000:1\n" * 9
-    message = r"does not fit into memory: no room for \(10, 100000\)"
-    refused(read_letor, tmp_path / "letor.txt", text, match=message)
 
 
 # Click logs

@@ -26,7 +26,6 @@ from twotowers.workflow import plan as plans
 from twotowers.workflow.descriptions import (
     _called,
     _names,
-    crate_data,
     items_needs,
     needs_data,
     outlines,
@@ -217,7 +216,7 @@ def test_results_are_those_of_all_seeds(plan):
     assert plan.records_of("paper", ["real"]) == ["out/smoke/logs/fits/paper/real/1.log"]
 
 
-def test_a_run_makes_every_item_the_pages_and_the_crate(plan):
+def test_a_run_makes_every_item_and_the_pages(plan):
     assert plan.item_files("paper", "fig1") == [
         f"shown/smoke/paper/fig1.{e}" for e in ENDINGS["figure"]
     ]
@@ -225,7 +224,6 @@ def test_a_run_makes_every_item_the_pages_and_the_crate(plan):
         "shown/smoke/index.html",
         *(f"shown/smoke/{key}/{name}" for key in ("paper", "other") for name in PAGES),
         "shown/smoke/claims.csv",
-        "shown/smoke/ro-crate-metadata.json",
         *plan.item_files("paper", "fig1"),
         *plan.item_files("paper", "table1"),
         *plan.item_files("other", "a.b"),
@@ -521,7 +519,7 @@ def test_a_data_set_is_made_when_its_first_paper_needs_it(made, papers):
     assert first > last
 
 
-# Descriptions for items, the page and the crate
+# Descriptions for items and pages
 
 
 def test_an_item_says_where_its_numbers_came_from(plan):
@@ -585,13 +583,6 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
     assert large["parameters"]["log"]["positions"] == 7
     assert paper["needs"]["small"]["parameters"]["log"]["positions"] == 5
     assert paper["needs"]["theory"]["parameters"] == {"draws": 3}
-
-
-def test_the_crate_is_told_how_data_was_made_or_where_it_is_listed(plan):
-    assert crate_data(plan) == [
-        {"name": "web", "generated": {"sizes": SIZES, "seed": 0}},
-        {"name": "shop", "manifest": "out/smoke/raw/shop/manifest.json"},
-    ]
 
 
 def test_a_setting_with_several_names_and_options_that_name_none():

@@ -1,7 +1,6 @@
 """Pages: arithmetic of the comparison, checked inputs, nothing unescaped, same bytes twice."""
 
 import json
-import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,16 +12,7 @@ import pandas as pd
 import pytest
 
 from tests.sites import outline
-from twotowers.claims.claims import (
-    CONTRADICTED,
-    GATE,
-    NOT_TESTABLE,
-    OURS,
-    PAPER,
-    REPRODUCED,
-    RUNS,
-    UNDECIDED,
-)
+from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, OURS, PAPER, REPRODUCED, UNDECIDED
 from twotowers.errors import InputError
 from twotowers.report.comparison import side_by_side
 from twotowers.report.latex import booktabs
@@ -338,57 +328,6 @@ def test_verdicts_are_counted_apart_by_what_they_stand_on(tmp_path, item, paper)
     page = overview(tmp_path, one, two)
     assert counts(page) == [["1", "0", "0", "1"], ["2", "1", "0", "0"]]
     assert "5 claims judged" in page
-
-
-def test_what_the_rule_changes_is_told_by_paper_whose_and_data(tmp_path, item, paper):
-    rows = [
-        claim(cause=""),
-        claim(claim="2", verdict=UNDECIDED, on_all=CONTRADICTED, cause=GATE, reason="misfit fails"),
-        claim(claim="3", verdict=UNDECIDED, on_all=UNDECIDED, cause=RUNS, origin=OURS),
-    ]
-    gates = [("passes by .1", False), ("fails by .2", True)]
-    settings = [replace(paper.settings[0], gates=gates)]
-    page = overview(tmp_path, replace(paper, items=[replace(item, claims=rows)], settings=settings))
-    section = page.split('id="turned"')[1].split("</section>")[0]
-    body = section.split("<tbody>")[1].split("</tbody>")[0]
-    counts = [re.findall(r">(\d)<", row) for row in body.split("</tr>")[:-1]]
-    # Reproduced, contradicted, undecided, not testable before, the same after, turned; then all.
-    assert counts == [list("001000100"), list("110010101"), list("111010201")]
-    told = section.split("<details>")[2]
-    assert "claim 2</a> contradicted → undecided, <strong>fits fail a gate</strong>: misfit" in told
-    assert "claim 3<" not in told
-    assert "claim 1<" not in told
-    assert "fails by .2" in section
-    assert "passes" not in section
-
-
-def test_a_square_for_each_claim_and_evidence_opens_the_claim(tmp_path, item, paper):
-    run = {"verdict": CONTRADICTED, "stands_on": "unverified data", "scale": "laptop"}
-    told = dict.fromkeys(("name", "measured", "date", "commit"), "x")
-    told |= {"seeds": "1–3", "changed": False}
-    weaker = told | run | {"stands_on": "stand-in", "verdict": REPRODUCED}
-    rows = [
-        claim(authors_verdict="fails", statement="It <rises>"),
-        claim(claim="2", verdict=UNDECIDED, authors_verdict="", recorded=[weaker, told | run]),
-    ]
-    page = overview(tmp_path, replace(paper, items=[replace(item, claims=rows)]))
-    section = page.split('id="map"')[1].split("</section>")[0]
-    squares = [values["title"] for _, values in tags(f"<section {section}</section>")
-               if "title" in values]  # fmt: skip
-    assert squares == [
-        "Claim 1, the authors’ results: contradicted. It <rises>",
-        "Claim 1, this run: reproduced. It <rises>",
-        "Claim 1, recorded runs: none",
-        "Claim 1, real or unverified data: none",
-        "Claim 2, the authors’ results: none",
-        "Claim 2, this run: undecided. words",
-        "Claim 2, recorded runs: contradicted. words",
-        "Claim 2, real or unverified data: contradicted. words",
-    ]
-    assert section.count('href="sample2025/index.html#claim-2"') == 3
-    assert "nothing from" not in section
-    alone = overview(tmp_path, replace(paper, items=[replace(item, claims=rows[:1])]))
-    assert "nothing from recorded runs, nor from real or unverified data" in alone
 
 
 def test_metrics_have_the_names_of_the_paper(tmp_path, item, paper):

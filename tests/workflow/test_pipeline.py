@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import csv
-import hashlib
 import html
 import json
 import os
@@ -33,12 +32,10 @@ from twotowers.workflow.records import read
 # One group, so that pytest-xdist gives the shared runs to one worker (--dist loadgroup).
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
 
-CRATE = "figures/smoke/ro-crate-metadata.json"
 PAGES = {f"figures/smoke/{PAPER}/index.html", f"figures/smoke/{PAPER}/summary.json"}
 PAGE = {
     "page": {f"figures/smoke/{PAPER}/index.html"},
     "overview": {"figures/smoke/index.html"},
-    "crate": {CRATE},
     "all": set(),
 }
 ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
@@ -143,27 +140,6 @@ def test_a_paper_s_page_tells_where_it_came_from(finished):
         assert f'id="{anchor}"' in page
 
 
-def test_the_crate_has_the_checksum_of_every_output_and_what_it_came_from(finished):
-    figures_folder = finished.project.folder / "figures" / "smoke"
-    crate = json.loads((finished.project.folder / CRATE).read_text())
-    entities = {entity["@id"]: entity for entity in crate["@graph"]}
-    run = entities["#run"]
-    results = {link["@id"] for link in run["result"]}
-    made = {str(path.relative_to(figures_folder)) for path in figures(finished.project)}
-    assert results == made - {"README.md", "ro-crate-metadata.json", "Snakefile"}
-    for name in results:
-        digest = hashlib.sha256((figures_folder / name).read_bytes()).hexdigest()
-        assert entities[name]["sha256"] == digest, name
-    objects = [entities[link["@id"]] for link in run["object"]]
-    values = {entity["name"]: entity["value"] for entity in objects}
-    assert json.loads(values["stand-in for mslr30k"])["seed"] == 0
-    assert values["scale"] == "smoke"
-    assert run["startTime"] < run["endTime"]
-    assert entities["#device"]["value"] == "cpu"
-    version = finished.project.git("describe", "--always", "--abbrev=12").strip()
-    assert entities["Snakefile"]["version"] == version
-
-
 def test_every_jobs_log_says_how_it_ended(finished):
     logs = list((finished.project.folder / "results").rglob("*.log"))
     assert len(logs) == sum(map(len, finished.run.jobs.values()))
@@ -250,8 +226,6 @@ def test_editing_a_figures_drawing_redraws_it_and_the_pages(finished, tmp_path):
         "figures/index.html",
         "figures/smoke/index.html",
         "figures/smoke/claims.csv",
-        CRATE,
-        "figures/smoke/Snakefile",
     }
     assert project.digests() == finished.digests
 
@@ -408,7 +382,7 @@ def test_papers_share_their_page_and_what_is_raw_but_nothing_else():
     for rule, own in together.items():
         parts = [jobs[rule] for jobs in alone]
         assert own.keys() == set.union(*(set(part) for part in parts))
-        if rule in ("generate_standin", "encode", "overview", "crate"):
+        if rule in ("generate_standin", "encode", "overview"):
             continue
         assert sum(map(len, parts)) == len(own), rule
         for part in parts:

@@ -127,9 +127,9 @@ def counts(jobs: dict[str, set[str]]) -> Counter:
 def declared(project: Project, papers: list[str], scale: str, from_files: bool = False) -> Counter:
     """The number of jobs of each rule of some papers, with all or none of their data generated.
 
-    Papers share raw data, the overview and the crate.
+    Papers share raw data and the overview.
     """
-    total, used, logs = Counter(overview=1, crate=1), set(), set()
+    total, used, logs = Counter(overview=1), set(), set()
     for paper in papers:
         experiment = replace(project, paper=paper).experiment
         jobs, ranked, read = declared_alone(experiment, scale)

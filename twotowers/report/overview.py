@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from twotowers.claims.recorded import SCALES
-from twotowers.report.evidence_map import KINDS, evidence_map
 from twotowers.report.paper_page import (
     CLAIM_COLUMNS,
     PAGE,
@@ -27,7 +26,6 @@ from twotowers.report.paper_page import (
     tally,
 )
 from twotowers.report.rendering import render
-from twotowers.report.turned import turned
 from twotowers.report.words import printed_name, seed_range
 
 
@@ -56,11 +54,6 @@ def write_overview(
             for each in finished
             for row in each["claims"]
         ]
-        maps = {
-            each["key"]: evidence_map(each["claims"], scale=scale, seeds=seeds[each["key"]])
-            for each in finished
-        }
-        known = {line["name"] for lines in maps.values() for line in lines}
         render(
             "overview.html.j2",
             folder / PAGE,
@@ -70,9 +63,6 @@ def write_overview(
             tally=tally(rows),
             tallies=tallies(rows),
             whose=tallies(rows, "origin"),
-            maps=maps,
-            lacking=[kind for kind in KINDS if kind not in known],
-            turned=turned(finished),
             recorded=sum(bool(row["by"]) for row in rows),
             scale=scale,
             version=version,

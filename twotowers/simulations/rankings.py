@@ -57,7 +57,9 @@ def load_rankings(name: str, *, folder: str | Path, top: int = 25) -> RankingSet
         raise InputError(f"{name!r} is a click log", field="name", expected="rankings with labels")
     splits = {}
     for split in SPLITS:
-        assert about.label_max is not None  # As the table of sources requires of LETOR.
+        # The table of sources has both for LETOR.
+        assert about.width is not None
+        assert about.label_max is not None
         path = Path(folder) / about.splits[split]
         raw = read_letor(path, width=about.width, label_max=about.label_max)
         splits[split] = preprocess(raw, top=top, label_max=about.label_max)

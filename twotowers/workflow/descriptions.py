@@ -1,4 +1,4 @@
-"""Where the numbers of items, claims, pages and the crate came from."""
+"""Where the numbers of items, claims and pages came from."""
 
 from __future__ import annotations
 
@@ -161,16 +161,3 @@ def page_sources(plan: Planner) -> list[str]:
     """The templates of pages: sources of the jobs that write them, as code is."""
     folder = plan.root / "twotowers" / "report" / "templates"
     return sorted(str(path.relative_to(plan.root)) for path in folder.iterdir())
-
-
-def crate_data(plan: Planner) -> list[dict]:
-    """The data that papers read: manifests of files, and sizes and seeds of stand-ins."""
-    names = dict.fromkeys(
-        name for key, paper in plan.papers.items() for name in plan.datasets_of(key, paper.needs)
-    )
-    return [
-        {"name": name, "generated": {"sizes": plan.standin_sizes(name), "seed": STANDIN_SEED}}
-        if plan.dataset(name).is_standin
-        else {"name": name, "manifest": plan.file("manifest", dataset=name)}
-        for name in names
-    ]

@@ -40,8 +40,6 @@ FILES = {
     "summary": "{figures}/{paper}/summary.json",
     "overview": "{figures}/index.html",
     "verdicts": "{figures}/claims.csv",
-    "crate": "{figures}/ro-crate-metadata.json",
-    "workflow": "{figures}/Snakefile",
 }
 """The path of every artefact."""
 
@@ -57,7 +55,6 @@ RECORDS = {
     "item": "{results}/logs/items/{paper}/{item}.log",
     "page": "{results}/logs/pages/{paper}.log",
     "overview": "{results}/logs/overview.log",
-    "crate": "{results}/logs/crate.log",
 }
 """The record of the job that makes it."""
 
@@ -65,7 +62,7 @@ ENVIRONMENTS = {
     **dict.fromkeys(("generate_standin", "fetch", "parse", "preprocess"), "data"),
     **dict.fromkeys(("policy", "fit"), "jax-{device}"),
     **dict.fromkeys(("encode", "clicks", "study"), "jax-cpu"),
-    **dict.fromkeys(("figure", "table", "claims", "page", "overview", "crate"), "plots"),
+    **dict.fromkeys(("figure", "table", "claims", "page", "overview"), "plots"),
 }
 """The environment of each rule's jobs under `--sdm conda`: a file of envs/."""
 
@@ -84,7 +81,6 @@ WILDCARDS = {
     "claims": ("paper",),
     "page": ("paper",),
     "overview": (),
-    "crate": (),
 }
 """What tells the jobs of a rule apart."""
 

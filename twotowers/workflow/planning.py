@@ -100,23 +100,6 @@ class Planner(Targets):
                 "scale": self.config.scale,
             },
         }
-        ends = [self.file("overview"), self.file("verdicts"), *self.of_papers("page", "summary")]
-        data = descriptions.crate_data(self)
-        jobs["crate"][""] = {
-            "inputs": [
-                *self.shown(), *self.of_papers("page", "summary"), *ends[:2],
-                *(each["manifest"] for each in data if "manifest" in each),
-            ],
-            "params": {
-                "code": self.code("scripts/build_crate.py"),
-                "files": [*ends, *self.shown()],
-                "snakefile": str(self.root / "Snakefile"),
-                "lock": str(self.root / "requirements.txt"),
-                "data": data,
-                "config": self.config.plain(),
-                "logs": f"{self.results}/logs",
-            },
-        }  # fmt: skip
         for rule, own in jobs.items():
             for key, job in own.items():
                 job["priority"] = self._priority(rule, *key.split("|"))

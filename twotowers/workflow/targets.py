@@ -76,7 +76,7 @@ class Targets(Places):
                 check_choice(name, known, field=field)
         if self.config.only:
             return [path for name in self.config.only for path in self.item_files(*name.split("/"))]
-        ends = map(self.file, ("overview", "verdicts", "crate"))
+        ends = map(self.file, ("overview", "verdicts"))
         return [*ends, *self.of_papers("page", "summary"), *self.shown()]
 
     # Data sets
