@@ -10,7 +10,7 @@ from twotowers.files.artefacts import atomic
 
 
 def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict[str, str]):
-    # A paper without claims.py, such as own_log, claims nothing.
+    # A paper of one's own may have no claims.py.
     claims = paper_module(paper, "claims")
     judged = claims.CLAIMS if claims else []
     results, authors = read_results(inputs), published.results(paper)

@@ -13,8 +13,9 @@ from twotowers.root import ROOT
 
 @cache
 def experiment(paper: str, scale: str | None = None, only: str | None = None) -> Paper:
-    """A paper's experiment, as config.yaml has it, at its scale or another, for all or one item."""
-    changed = {"scale": scale} if scale else {}
+    """A paper's experiment with what is ours alone, at the scale of config.yaml or another."""
+    changed = {"also": read_yaml(ROOT / "config" / "our_own.yaml")["also"]}
+    changed |= {"scale": scale} if scale else {}
     changed |= {"only": [f"{paper}/{only}"]} if only else {}
     return load_paper(paper, read_config(read_yaml(ROOT / "config.yaml") | changed))
 

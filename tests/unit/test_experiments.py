@@ -454,9 +454,9 @@ def test_a_syntax_error_gives_the_line(tmp_path):
 def test_a_mistake_is_blamed_on_the_file_that_has_it(tmp_path):
     ours, mine = tmp_path / "config.yaml", tmp_path / "mine.yaml"
     ours.write_text("scale: smoke\ndatasets:\n  yandex: {source: yandex_20_queries}\n")
-    mine.write_text("\npaperz: [own_log]\n")
+    mine.write_text("\npaperz: [zhang2023]\n")
     with pytest.raises(InputError, match=r"mine\.yaml:2: paperz: unknown setting"):
-        read_config(CONFIG | {"paperz": ["own_log"]}, [ours, mine])
+        read_config(CONFIG | {"paperz": ["zhang2023"]}, [ours, mine])
     mine.write_text("datasets:\n  mine:\n    foldr: x\n")
     datasets = CONFIG["datasets"] | {"mine": {"source": "yandex_20_queries", "foldr": "x"}}
     with pytest.raises(InputError, match=r"mine\.yaml:3: datasets\.mine\.foldr"):

@@ -352,7 +352,7 @@ def test_a_misspelt_item_is_an_error_and_one_that_a_scale_leaves_out_is_not():
             judged([wrong], ALL, None, known=ITEMS)
     found = judge_all([claim], ALL, None, items={"other": ["t"]}, data=DATA, known=ITEMS)
     assert found["verdict"].item() == NOT_TESTABLE
-    assert found["reason"].item() == "fig9 is left out at this scale"
+    assert found["reason"].item() == "fig9 is not made by this run"
 
 
 def test_no_results_are_an_error():

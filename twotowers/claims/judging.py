@@ -197,7 +197,7 @@ def judge_all(
             seen = results[results["setting"].isin(needs)]
             ours, on_all = _gated(claim, seen, gates), judge(claim, seen).verdict
         else:
-            ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is left out at this scale")
+            ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is not made by this run")
             on_all = ours.verdict
         theirs = "", "", ""
         if authors is not None and len(authors) and not claim.against_printed:

@@ -104,21 +104,6 @@ def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return from_moments(moments, by)
 
 
-def over_draws(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Median, 2.5th and 97.5th percentile over seeds, for seeds that each draw the data again.
-
-    This is the percentile interval of a bootstrap. It shows the sampling error of one log. The
-    interval of `over_seeds` is that of a mean, and narrows with more seeds.
-
-    Args and returns are those of `over_seeds`.
-    """
-    by = list(by)
-    grouped = results.groupby(by, dropna=False, sort=True)["value"]
-    table = grouped.quantile([0.5, 0.025, 0.975]).unstack()
-    table.columns = BAND[:3]
-    return table.assign(n=grouped.count()).reset_index()
-
-
 def from_moments(moments: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The summary of `over_seeds`, from columns value (the mean), sd and n."""
     low, high = interval(moments["value"], moments["sd"], moments["n"])

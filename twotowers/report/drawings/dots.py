@@ -41,9 +41,7 @@ def draw(
     return on_lines(dots, {"outer": outer}, by={"inner": inner}, metrics=metrics)
 
 
-def on_lines(
-    rows: pd.DataFrame, lines: Names, *, by: Names, metrics: Mapping[str, str], **looks
-) -> Figure:
+def on_lines(rows: pd.DataFrame, lines: Names, *, by: Names, metrics: Mapping[str, str]) -> Figure:
     """A panel per metric, and in it a line of dots per value of a column.
 
     Args:
@@ -51,11 +49,10 @@ def on_lines(
         lines: the column, and the names of its values from top to bottom.
         by: what tells the dots of a line apart.
         metrics: from metrics to the titles of their panels.
-        looks: further arguments of `Dots`.
     """
     ((column, names),) = lines.items()
     rows = rows.assign(line=pd.Categorical(rows[column].map(names), list(names.values())))
-    chart = Dots(rows, by=by, col={"metric": metrics}, **looks)
+    chart = Dots(rows, by=by, col={"metric": metrics})
     plot = chart.plot("line", orient="y").label(x="", y="").share(x=False)
     # A line is as high as its dots need, which stand one below the other.
     most = rows.groupby(["metric", "line"], observed=True).size().max()
