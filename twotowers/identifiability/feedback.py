@@ -38,6 +38,7 @@ from twotowers.fitting.sequential import Displays
 from twotowers.identifiability.testing import Finding, single, together
 
 NAME, UNIT = "moves after clicks", "positions"
+LEVEL = 0.05
 
 
 def moves_after_clicks(displays: Displays) -> Finding:
@@ -62,7 +63,9 @@ def moves_after_clicks(displays: Displays) -> Finding:
     steps, values = (np.stack(each, -1) for each in zip(*sums, strict=True))
     test = together(NAME, steps, values)
     size = single(NAME, steps[:, 1], values[1], UNIT)
-    return replace(test, value=size.value, error=size.error, low=size.low, high=size.high, unit=UNIT)
+    return replace(
+        test, value=size.value, error=size.error, low=size.low, high=size.high, unit=UNIT
+    )
 
 
 def _covariance(displays: Displays, up: np.ndarray) -> tuple[np.ndarray, float]:
@@ -80,3 +83,8 @@ def _covariance(displays: Displays, up: np.ndarray) -> tuple[np.ndarray, float]:
     steps = np.bincount(displays.query[rows], click * up, queries)
     steps /= max((click**2).sum(), 1e-300)
     return steps, float(steps.sum())
+
+
+def follow_clicks(test: Finding) -> bool:
+    """Whether the test says that positions follow clicks, so that the sequential curve is needed."""
+    return test.p < LEVEL

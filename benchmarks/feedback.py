@@ -1,0 +1,152 @@
+"""Rankers that learn from clicks, and users who differ: coverage of the two curves, and of the choice.
+
+    .venv/bin/python -m benchmarks.feedback [--draws 200]
+
+Each case simulates logs of position-based users. Fitted are the conditional curve, the sequential
+one, and the one that the test of feedback chooses. `results/feedback.csv` has a row per case and
+curve: the share of intervals that hold the truth, the bias and the standard deviation of log-ratios
+(means over positions), the length of intervals, the share of the draws whose curve is doubtful, and
+how often the test rejects at 5 %.
+
+Thresholds, committed before the first run: of the curve that is chosen, where it is not called
+doubtful, .92 to .98 of the intervals hold the truth in every case; the test rejects in .03 to .08
+of the logs without feedback.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from twotowers.files.artefacts import atomic
+from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.pair_counts import PairCounts
+from twotowers.fitting.sequential import Displays, fit_sequential
+from twotowers.identifiability.feedback import follow_clicks, moves_after_clicks
+
+COVERAGE, SIZE = (0.92, 0.98), (0.03, 0.08)
+CASES = {
+    "random ranker": {},
+    "drifting ranker": {"ranker": "drift"},
+    "ranker that walks": {"ranker": "walk"},
+    "random ranker, sparse": {"queries": 3000, "rounds": 5},
+    "click rates .1": {"feedback": 0.1},
+    "click rates .25": {"feedback": 0.25},
+    "click rates .5": {"feedback": 0.5},
+    "click rates 1": {"feedback": 1.0},
+    "click rates 1, sparse": {"feedback": 1.0, "queries": 3000, "rounds": 5},
+    "click rates 1, few queries": {"feedback": 1.0, "queries": 30, "rounds": 200},
+    "click rates 1, twelve documents": {"feedback": 1.0, "documents": 12},
+    "bandit": {"ranker": "bandit", "feedback": 1.0},
+    "bandit, twelve documents": {"ranker": "bandit", "feedback": 1.0, "documents": 12},
+    "retrained daily .25": {"ranker": "daily", "feedback": 0.25},
+    "retrained daily 1": {"ranker": "daily", "feedback": 1.0},
+    "two layouts": {"layouts": 2},
+    "two layouts, click rates 1": {"feedback": 1.0, "layouts": 2},
+    "users alike": {"users": 50},
+    "users differ": {"users": 50, "spread": 0.4},
+    "users differ, 1000 of them": {"users": 1000, "spread": 0.4},
+    "users differ, click rates 1": {"users": 1000, "spread": 0.4, "feedback": 1.0},
+    "few users differ": {"users": 20, "spread": 0.4, "activity": 1.3},
+}
+PLACES = 6
+
+
+def simulate(
+    rng: np.random.Generator, *, queries: int = 200, rounds: int = 60, documents: int = 6,
+    ranker: str = "rates", feedback: float = 0.0, layouts: int = 1, users: int = 0,
+    spread: float = 0.0, activity: float = 1.0,
+) -> tuple[dict[str, np.ndarray], np.ndarray]:  # fmt: skip
+    """The displays of a log in the order of time, and the true examination of each bias factor.
+
+    In each round every query is asked once. Examination is rank^-1, in a second layout rank^-1/2; a
+    user's exponent differs from 1 by `spread`, and the truth is the mean over users by activity.
+    """
+    rank = np.arange(1, PLACES + 1)
+    attraction = 0.03 + 0.9 * rng.beta(1.2, 4, size=(queries, documents))
+    score = 0.5 * rng.normal(size=(queries, documents))
+    shown, clicked, known = (np.zeros((queries, documents)) for _ in range(3))
+    share = np.arange(1, max(users, 1) + 1.0) ** -activity
+    share /= share.sum()
+    habit = spread * rng.normal(size=len(share))
+    exponent = np.array([1.0, 0.5])[:layouts]
+    rows: list[np.ndarray] = []
+    for number in range(rounds):
+        if ranker == "walk":
+            score = score + 0.2 * rng.normal(size=score.shape)
+        if ranker != "daily" or number % 10 == 0:
+            known = (clicked + 1) / (shown + 5)
+        noisy = score + 6 * feedback * known + rng.gumbel(size=score.shape)
+        if ranker == "drift":
+            noisy += 0.03 * number * np.sin(np.arange(documents))
+        if ranker == "bandit":
+            noisy = rng.beta(clicked + 1, shown - clicked + 4)
+        order = np.argsort(-noisy, 1)[:, :PLACES]
+        layout, user = rng.integers(layouts, size=queries), rng.choice(len(share), queries, p=share)
+        chance = rank ** -(exponent[layout] + habit[user])[:, None]
+        chance = np.minimum(chance * np.take_along_axis(attraction, order, 1), 1)
+        click = rng.random(chance.shape) < chance
+        for total, more in ((shown, 1), (clicked, click)):
+            np.put_along_axis(total, order, np.take_along_axis(total, order, 1) + more, 1)
+        query = np.arange(queries)[:, None]
+        factor = layout[:, None] * PLACES + rank - 1
+        columns = (query, query * documents + order, factor, click, user[:, None])
+        rows.append(np.stack([np.broadcast_to(each, order.shape).ravel() for each in columns]))
+    names = ("query", "pair", "factor", "click", "user")
+    truth = (share @ rank ** -(exponent[:, None, None] + habit[:, None])).ravel()
+    return dict(zip(names, np.concatenate(rows, 1), strict=True)), truth / truth[0]
+
+
+def curves(log: dict[str, np.ndarray], layouts: int, *, users: bool):
+    """The conditional and the sequential curve, and the test of feedback."""
+    places = np.arange(layouts * PLACES)
+    names = pd.DataFrame({"position": places % PLACES + 1, "layout": places // PLACES})
+    user = log["user"] if users else None
+    query, pair, factor, click = (log[each] for each in ("query", "pair", "factor", "click"))
+    displays = Displays.of_rows(pair, factor, click, query=query, user=user, names=names)
+    counts = PairCounts.of_arrays(pair, factor, np.ones(len(pair)), click, query=query, names=names)
+    return fit_conditional(counts), fit_sequential(displays), moves_after_clicks(displays)
+
+
+def run_case(case: str, draws: int) -> pd.DataFrame:
+    """A row per curve."""
+    settings = CASES[case]
+    rows: list[dict] = []
+    for draw in range(draws):
+        log, truth = simulate(np.random.default_rng([11, draw]), **settings)
+        layouts, users = settings.get("layouts", 1), "users" in settings
+        conditional, sequential, test = curves(log, layouts, users=users)
+        chosen = sequential if follow_clicks(test) else conditional
+        each = {"conditional": conditional, "sequential": sequential, "chosen": chosen}
+        for name, curve in each.items():
+            other = np.arange(len(truth)) != curve.reference
+            sure = other & (curve.reason == "")
+            holds = (curve.low <= truth) & (truth <= curve.high)
+            row = {"curve": name, "draw": draw, "rejects": test.p < 0.05}
+            row["covers"] = holds[sure].mean() if sure.any() else np.nan
+            row["bias"] = np.log(curve.estimate / truth)[other].mean()
+            row["length"] = np.log(curve.high / curve.low)[other].mean()
+            row["doubtful"] = 1 - sure.sum() / other.sum()
+            rows.append(row)
+    table = pd.DataFrame(rows).drop(columns="draw").groupby("curve", sort=False)
+    found = table.mean().assign(deviation=table["bias"].std())
+    return found.reset_index().assign(case=case)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=200)
+    draws = parser.parse_args().draws
+    tables = []
+    for case in CASES:
+        tables.append(run_case(case, draws))
+        print(tables[-1].round(3).to_string(index=False, header=len(tables) == 1), flush=True)
+    with atomic(Path(__file__).parent / "results" / "feedback.csv") as temporary:
+        pd.concat(tables).round(4).to_csv(temporary, index=False, lineterminator="\n")
+
+
+if __name__ == "__main__":
+    main()
