@@ -1,4 +1,4 @@
-"""Rankers that learn from clicks, and users who differ: coverage of the two curves, and of the choice.
+"""Curves of examination where rankers learn from clicks, or users differ: coverage.
 
     .venv/bin/python -m benchmarks.feedback [--draws 200]
 

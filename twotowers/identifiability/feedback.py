@@ -86,5 +86,5 @@ def _covariance(displays: Displays, up: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def follow_clicks(test: Finding) -> bool:
-    """Whether the test says that positions follow clicks, so that the sequential curve is needed."""
+    """Whether positions follow clicks by the test, so that the sequential curve is needed."""
     return test.p < LEVEL
