@@ -8,9 +8,9 @@ at the factors j and l have, given the pair's clicks and positions before t, and
 
     E[c_t / e_j - c_{t+1} / e_l] = 0
 
-since both terms have mean a_d (quasi-differences: Chamberlain 1992; Wooldridge 1997
-"Multiplicative panel data models without the strict exogeneity assumption"). With w = 1 / e, a moment
-per factor j is linear in w:
+since both terms have mean a_d (quasi-differences: Chamberlain 1992; Wooldridge 1997,
+"Multiplicative panel data models without the strict exogeneity assumption"). With w = 1 / e, a
+moment for each factor j is linear in w:
 
     g_j(w) = sum over displays at j that have a next one of (w_j c_t - w_l c_{t+1}).
 
