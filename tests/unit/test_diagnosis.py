@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import twotowers as tt
-from benchmarks import diagnosis
 from tests.browser import check_page, find_chromium, opened
 from twotowers.analysis.tower_tests import read_features
 from twotowers.commands.main import main
@@ -403,13 +402,6 @@ def test_two_bias_factors_and_frames_of_the_caller():
     )
     assert isinstance(found.frame(), pa.Table)
     assert len(found.tables()["Examination by position"]) == 2 * PLACES
-
-
-def test_the_page_of_the_docs_has_the_tables_of_the_results():
-    page = diagnosis.PAGE.read_text()
-    tables = {"diagnosis": diagnosis.page_of_draws(), "times": diagnosis.page_of_times()}
-    for name, table in tables.items():
-        assert f"<!-- {name} -->\n{table}\n<!-- /{name} -->" in page
 
 
 def test_wording(said):

@@ -35,7 +35,7 @@ def test_the_curve_is_found_whatever_the_estimator(estimator):
     found = tt.propensities(cells(300), estimator=estimator).frame()
     np.testing.assert_allclose(found["estimate"], EXAMINATION, rtol=0.06)
     away = np.abs(np.log(found["estimate"] / EXAMINATION))[1:] / found["error"][1:]
-    assert (away < 4).all()  # coverage itself is measured by benchmarks/propensities.py
+    assert (away < 4).all()  # coverage itself is measured by benchmarks/validate/coverage.py
     assert found.loc[0, ["estimate", "low", "high", "error"]].tolist() == [1, 1, 1, 0]
 
 

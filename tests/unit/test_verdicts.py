@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from scipy.special import stdtrit
 
-from benchmarks import verdicts as study
-from benchmarks.measure import ROOT
+from benchmarks.validate import verdicts as study
 from twotowers.claims.claims import (
     CHECK,
     CONTRADICTED,
@@ -370,16 +369,17 @@ def test_a_judge_that_selects_nothing_is_an_error():
 
 
 def test_the_rule_keeps_its_error_rates_and_the_others_do_not():
-    table = pd.read_csv(ROOT / "benchmarks/results/verdicts.csv")
+    table = study.STUDIES["verdicts"].table()
     wrong = study.wrong(table).groupby(table["rule"]).max()
     assert wrong.pop("interval") <= study.LIMIT < wrong.min()
-    whole = pd.DataFrame(study.plan(), columns=["rule", "case", "law", "seeds", "distance"])
+    lines = [line for case in study.CASES for line in study.plan(case)]
+    whole = pd.DataFrame(lines, columns=["rule", "case", "law", "seeds", "distance"])
     pd.testing.assert_frame_equal(table[list(whole)], whole, check_dtype=False)
 
 
 @pytest.mark.parametrize("case", ["mean", "spread above, ties", "twelve numbers, all near"])
 def test_the_study_can_be_repeated(case):
-    table = pd.read_csv(ROOT / "benchmarks/results/verdicts.csv")
+    table = study.STUDIES["verdicts"].table()
     for seeds in (3, 10):
         row = ("interval", case, "skewed", seeds, 0)
         keys = dict(zip(("rule", "case", "law", "seeds", "distance"), row, strict=True))

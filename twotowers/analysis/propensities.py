@@ -46,7 +46,7 @@ ESTIMATORS: dict[str, Callable[..., Curve]] = {
     "empirical_bayes": fit_marginal,
 }
 """Estimators by name. `conditional` is the default, because its intervals keep their promise
-(benchmarks/propensities.py)."""
+(benchmarks/validate/coverage.py)."""
 HARVESTED = ("all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes")
 """These also need pairs without a click."""
 FORMS = {"conditional": "product", "odds": "additive"}

@@ -47,7 +47,7 @@ from twotowers.claims.conditions import STEPS, Condition, written
 
 HOLDS, FAILS = 0.98, 0.99
 """Coverage of the interval of a number that surely meets its condition, and of one that surely does
-not: what keeps wrong decisions below 5 % where seeds are skewed (`benchmarks.verdicts`)."""
+not: what keeps wrong decisions below 5 % where seeds are skewed (`benchmarks.validate`)."""
 LEAST_ALONE = 8
 """Seeds from which a number that none of them moves may be sure: 2^-8 is below (1 - FAILS) / 2."""
 

@@ -1,20 +1,14 @@
 """What judgments and weights are worth, on logs whose relevance is known.
 
-    python -m benchmarks.use judgments                     # rank correlation and error by evidence
-    python -m benchmarks.use seen                          # what a rule for "seen" does to both
-    python -m benchmarks.use debiasing --data NAME=FOLDER  # nDCG of rankers that learn from clicks
-
-The first simulates users of several click models, and grades documents by click models and by two
+`judgments` simulates users of several click models, and grades documents by click models and by two
 rates: clicks over impressions, and clicks over expected clicks of the positions (COEC; Zhang
-and Jones 2007). The second leaves out documents below the lowest click of a page. The third
-simulates position-based users on rankings with labels, and trains LightGBM (and XGBoost, if it is
-installed) on their clicks. Each writes `benchmarks/results/use_<part>.csv`, and fills `docs/use.md`
-or `docs/logs.md`.
+and Jones 2007). `seen` leaves out documents below the lowest click of a page. `debiasing` simulates
+position-based users on rankings with labels, and trains LightGBM (and XGBoost, if it is installed)
+on their clicks: `--cases mslr30k mq2008=FOLDER mslr_sample=FOLDER`.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 from itertools import product
 from pathlib import Path
@@ -25,19 +19,20 @@ import pandas as pd
 import pyarrow as pa
 
 import twotowers as tt
-from scripts.filling import fill_page, markdown
+from benchmarks.validate.study import Study
+from scripts.filling import markdown
 from twotowers.claims.metrics import ndcg
 from twotowers.claims.statistics import over_seeds
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.preprocess import preprocess
-from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import Rankings
 from twotowers.models.names import MODELS
 from twotowers.randomness import stream
 from twotowers.root import ROOT
 
-RESULTS = Path(__file__).parent / "results"
-PAGES = [ROOT / "docs" / name for name in ("use.md", "logs.md")]
+DOCS = ROOT / "docs"
+PAGES, SESSIONS = 10_000, 100
+"""Pages of a log that is graded, and sessions of each query of one that rankers learn from."""
 SHOWN = 10
 EXAMINATION = 1 / np.arange(1, SHOWN + 1)
 DATA = {
@@ -54,7 +49,7 @@ EVIDENCE = (0, 3, 10, 30, 100, np.inf)
 
 
 def pages_of(
-    user: str, seed: int, *, pages: int, queries: int = 500, noise: float = 0.3
+    user: str, seed: int, *, pages: int = PAGES, queries: int = 500, noise: float = 0.3
 ) -> tuple[pa.Table, pd.DataFrame]:
     """Pages of ten of 14 documents of a query, sorted by relevance with noise; and the truth.
 
@@ -121,9 +116,9 @@ def ordered(found: pd.DataFrame) -> dict[str, float]:
     return {"pairs": len(seen), "correlation": correlation}
 
 
-def judge(user: str, seed: int, pages: int) -> list[dict]:
+def judge(user: str, seed: int) -> list[dict]:
     """A row per grader, and of click models one per class of evidence."""
-    log, truth = pages_of(user, seed, pages=pages)
+    log, truth = pages_of(user, seed)
     rows = []
     for grader in GRADERS:
         found = grades(log, grader).merge(truth, on=["query", "document"])
@@ -144,18 +139,16 @@ def judge(user: str, seed: int, pages: int) -> list[dict]:
 
 RULES = (None, "clicked+0", "clicked+1", "clicked+3")
 PLACES = (2, 5, 10)
-"""Positions whose examination is told."""
-
-
+"""Positions whose examination is shown."""
 ORDERS = {"ranked": 0.3, "shuffled": 100.0}
 """The noise in what documents are sorted by."""
 
 
-def cut(user: str, seed: int, pages: int) -> list[dict]:
+def truncate(user: str, seed: int) -> list[dict]:
     """A row per rule and order: how well click rates order documents, and some examinations."""
     rows = []
     for (order, noise), rule in product(ORDERS.items(), RULES):
-        log, truth = pages_of(user, seed, pages=pages, noise=noise)
+        log, truth = pages_of(user, seed, noise=noise)
         read = tt.read_log(log, seen=rule)
         row = {"user": user, "seed": seed, "order": order, "rule": rule or "all"}
         row |= ordered(grades(read, "click rate").merge(truth, on=["query", "document"]))
@@ -195,9 +188,10 @@ def trees(**options) -> dict:
             "deterministic": True, "num_threads": 1, **options}  # fmt: skip
 
 
-def debias(name: str, folder: Path | None, seed: int, sessions: int, rounds: int = 150) -> list:
-    """A row per method: nDCG@10 on the labels of test queries."""
-    train, test, largest = rankings_of(name, folder)
+def debias(case: str, seed: int, sessions: int = SESSIONS, rounds: int = 150) -> list[dict]:
+    """A row per method: nDCG@10 on the labels of test queries. A case is NAME or NAME=FOLDER."""
+    name, _, folder = case.partition("=")
+    train, test, largest = rankings_of(name, Path(folder) if folder else None)
     rng = stream("benchmark of debiasing", name, seed)
     chance = 0.05 + 0.95 * (2**train.label - 1) / (2**largest - 1)
     starts = train.offsets
@@ -304,87 +298,67 @@ def _ndcg(scores: np.ndarray, rankings: Rankings) -> float:
     return float(np.nanmean(ndcg(scores, labels, where=where)[labels.max(1) > 0]))
 
 
-# Both
+STUDIES = {
+    "judgments": Study("use_judgments", "user", USERS, judge, draws=2, first=1),
+    "seen": Study("use_seen", "user", USERS, truncate, draws=2, first=1),
+    "debiasing": Study("use_debiasing", "data", ("mslr30k",), debias, draws=5, first=1),
+}
 
 
-def tables() -> dict[str, str]:
-    """The tables of both pages, from the results that are there."""
-    found = {}
-    if (path := RESULTS / "use_judgments.csv").exists():
-        rows = pd.read_csv(path, dtype={"evidence": str})
-        whole = rows[rows["evidence"] == "all"]
-        wide = _over_seeds(whole, "correlation", ["grader", "user"])[list(USERS)]
-        found["judgments"] = _table(wide.reset_index())
-        own = rows[(rows["grader"] == "pbm") & (rows["user"] == "position-based")]
-        own = own[own["evidence"] != "all"].rename(columns={"evidence": "examinations from"})
-        by = own.groupby("examinations from", sort=False)[["pairs", "error", "covered"]].mean()
-        found["evidence"] = _table(by.reset_index())
-    if (path := RESULTS / "use_seen.csv").exists():
-        rows = pd.read_csv(path).rename(columns={"rule": "documents"})
-        curve = rows[rows["order"] == "ranked"].groupby("documents", sort=False)
-        curve = curve[[*map(str, PLACES)]].mean().rename(columns="examination at {}".format)
-        curve.loc["truth"] = EXAMINATION[np.subtract(PLACES, 1)]
-        found["seen-curve"] = _table(curve.reset_index())
-        rows["users"] = rows["user"] + ", " + rows["order"]
-        wide = rows.groupby(["documents", "users"], sort=False)["correlation"].mean()
-        found["seen-rates"] = _table(wide.unstack("users").reindex(curve.index[:-1]).reset_index())
-    if (path := RESULTS / "use_debiasing.csv").exists():
-        rows = pd.read_csv(path)
-        wide = _over_seeds(rows, "ndcg", ["method", "data"])
-        wide = wide.reindex([method for method in METHODS if method in wide.index])
-        found["debiasing"] = _table(wide.reset_index())
-        own = rows.pivot(index=["data", "seed"], columns="method", values="ndcg")
-        compared = {f"{new} less {old}": own[new] - own[old] for new, old in DEBIASED.items()
-                    if new in own}  # fmt: skip
-        long = pd.DataFrame(compared).melt(var_name="methods", ignore_index=False).reset_index()
-        band = over_seeds(long, ["methods", "data"]).set_index(["methods", "data"])
-        told = band.apply(lambda b: f"{b['value']:.3f} ({b['low']:.3f} to {b['high']:.3f})", axis=1)
-        found["debiased"] = _table(told.unstack("data").loc[list(compared)].reset_index())
-    return found
+def tables() -> dict[Path, dict[str, str]]:
+    """The tables of docs/use.md and docs/logs.md."""
+    return {
+        DOCS / "use.md": judgment_tables() | debiasing_tables(),
+        DOCS / "logs.md": seen_tables(),
+    }
+
+
+def judgment_tables() -> dict[str, str]:
+    rows = STUDIES["judgments"].table().astype({"evidence": str})
+    whole = rows[rows["evidence"] == "all"]
+    wide = _over_seeds(whole, "correlation", ["grader", "user"])[list(USERS)]
+    own = rows[(rows["grader"] == "pbm") & (rows["user"] == "position-based")]
+    own = own[own["evidence"] != "all"].rename(columns={"evidence": "examinations from"})
+    by = own.groupby("examinations from", sort=False)[["pairs", "error", "covered"]].mean()
+    return {"judgments": _table(wide.reset_index()), "evidence": _table(by.reset_index())}
+
+
+def seen_tables() -> dict[str, str]:
+    rows = STUDIES["seen"].table().rename(columns={"rule": "documents"})
+    curve = rows[rows["order"] == "ranked"].groupby("documents", sort=False)
+    curve = curve[[*map(str, PLACES)]].mean().rename(columns="examination at {}".format)
+    curve.loc["truth"] = EXAMINATION[np.subtract(PLACES, 1)]
+    rows["users"] = rows["user"] + ", " + rows["order"]
+    wide = rows.groupby(["documents", "users"], sort=False)["correlation"].mean()
+    rates = wide.unstack("users").reindex(curve.index[:-1])
+    return {"seen-curve": _table(curve.reset_index()), "seen-rates": _table(rates.reset_index())}
+
+
+def debiasing_tables() -> dict[str, str]:
+    rows = STUDIES["debiasing"].table()
+    wide = _over_seeds(rows, "ndcg", ["method", "data"])
+    wide = wide.reindex([method for method in METHODS if method in wide.index])
+    own = rows.pivot(index=["data", "seed"], columns="method", values="ndcg")
+    gains = {f"{new} less {old}": own[new] - own[old] for new, old in DEBIASED.items()
+             if new in own}  # fmt: skip
+    long = pd.DataFrame(gains).melt(var_name="methods", ignore_index=False).reset_index()
+    band = over_seeds(long, ["methods", "data"]).set_index(["methods", "data"])
+    texts = band.apply(lambda b: f"{b['value']:.3f} ({b['low']:.3f} to {b['high']:.3f})", axis=1)
+    gained = texts.unstack("data").loc[list(gains)].reset_index()
+    return {"debiasing": _table(wide.reset_index()), "debiased": _table(gained)}
 
 
 def _over_seeds(rows: pd.DataFrame, name: str, by: list[str]) -> pd.DataFrame:
     """The mean with its error in brackets: a row per first, a column per second of `by`."""
     means = rows.groupby(by, sort=False)[name].agg(["mean", "sem"])
-    told = means.apply(lambda row: f"{row['mean']:.3f} ({row['sem']:.3f})", axis=1)
-    return told.unstack(by[1])
+    texts = means.apply(lambda row: f"{row['mean']:.3f} ({row['sem']:.3f})", axis=1)
+    return texts.unstack(by[1])
 
 
 def _table(frame: pd.DataFrame) -> str:
-    def told(value) -> str:
+    def text(value) -> str:
         if isinstance(value, str):
             return value
         return "" if np.isnan(value) else f"{value:.3f}" if value < 10 else f"{value:,.0f}"
 
-    return markdown([*frame], ([told(value) for value in row] for row in frame.to_numpy(object)))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=("judgments", "seen", "debiasing"))
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--pages", type=int, default=60_000)
-    parser.add_argument("--sessions", type=int, default=100, help="of each query")
-    parser.add_argument("--data", nargs="*", default=[], metavar="NAME=FOLDER")
-    options = parser.parse_args()
-    seeds = range(1, options.seeds + 1)
-    if options.part != "debiasing":
-        make = judge if options.part == "judgments" else cut
-        rows = [row for user in USERS for seed in seeds for row in make(user, seed, options.pages)]
-    else:
-        named = [each.partition("=") for each in options.data]
-        sets = {"mslr30k": None, **{name: Path(folder) for name, _, folder in named}}
-        rows = [
-            row
-            for name, folder in sets.items()
-            for seed in seeds
-            for row in debias(name, folder, seed, options.sessions)
-        ]
-    with atomic(RESULTS / f"use_{options.part}.csv") as temporary:
-        pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.6g")
-    for page in PAGES:
-        fill_page(page, tables())
-
-
-if __name__ == "__main__":
-    main()
+    return markdown([*frame], ([text(value) for value in row] for row in frame.to_numpy(object)))

@@ -1,14 +1,10 @@
 """Bias, coverage and length of every estimate of examination, on logs whose truth is known.
 
-    python -m benchmarks.propensities [--draws 200] [--settings NAME ...] [--processes 2]
-    python -m benchmarks.propensities --forms  # tests of the form of the curve
-    python -m benchmarks.propensities --priors  # what a prior per pair does, on one log
-
-The others write `propensities_forms.csv` and `propensities_priors.csv`; the first writes
-`benchmarks/results/propensities.csv`, a row per setting, estimator and bias factor, and prints
-which settings meet the thresholds below. They were committed before the grid was run. Pilot runs on
-other seeds and other settings chose the default (the jackknife over queries with Student's t) and
-the numbers of swaps and queries that are enough (`twotowers.fitting.curves`).
+`python -m benchmarks.validate coverage` writes a row per setting, estimator and bias factor. Its
+thresholds were committed before the grid was run. Pilot runs on other seeds and other settings
+chose the default (the jackknife over queries with Student's t) and the numbers of swaps and queries
+that are enough (`twotowers.fitting.curves`). `priors` shows what a prior per pair does, on one log
+of each kind of relevance.
 
 The thresholds count intervals without doubt, draw by draw. Whether a draw is beyond doubt depends
 on its clicks, and so on its estimate: close to 20 swaps, those that are counted estimate too much.
@@ -33,8 +29,6 @@ does not depend on rank and whose pages show many swaps:
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -44,7 +38,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.pages import yes
-from scripts.filling import fill_page, markdown
+from benchmarks.validate.study import Study
+from scripts.filling import markdown
 from twotowers.claims.statistics import frequency_interval
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
@@ -53,7 +48,6 @@ from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.marginal import fit_marginal
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.specification import fit_slope
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
@@ -72,8 +66,6 @@ CERTAINTY = 0.999
 SILENT = 0.08
 """At most this share of a setting's intervals may exclude the truth without a reason."""
 
-RESULTS = Path(__file__).parent / "results" / "propensities.csv"
-PICTURE = Path(__file__).with_suffix(".svg")
 PAGE = ROOT / "docs" / "propensities.md"
 EXAMINATION = np.array([1, 0.87, 0.46, 0.30, 0.21, 0.12, 0.10, 0.09, 0.06, 0.09])
 ON_PHONES = EXAMINATION ** np.linspace(1.1, 1.6, 10) * 0.8
@@ -218,9 +210,8 @@ SLOW = {"marginal", "marginal, by rank", "additive"}
 """Estimators that see one draw in twenty, unless they are judged."""
 
 
-def one_draw(job: tuple[str, int]) -> list[dict]:
+def one_draw(name: str, seed: int) -> list[dict]:
     """A row per estimator and bias factor, without the reference."""
-    name, seed = job
     counts, truth = draw(SETTINGS[name], seed)
     rows = []
     for estimator, estimate in ESTIMATORS.items():
@@ -233,18 +224,6 @@ def one_draw(job: tuple[str, int]) -> list[dict]:
             setting=name, estimator=estimator, seed=seed, truth=truth, seconds=seconds
         )
         rows += frame.iloc[1:].to_dict("records")
-    return rows
-
-
-def one_test(job: tuple[str, int]) -> list[dict]:
-    """The slope of the curve in attraction, under both forms."""
-    name, seed = job
-    counts, _ = draw(SETTINGS[name], seed)
-    rng = stream("benchmark of propensities, halves", name, seed)
-    rows = []
-    for form in ("product", "additive"):
-        slope = fit_slope(counts, fit_conditional(counts, form=form), form=form, rng=rng)
-        rows.append({"setting": name, "form": form, "slope": slope.value, "alarm": slope.p < 0.05})
     return rows
 
 
@@ -320,71 +299,57 @@ def _share(group: pd.DataFrame, chosen: pd.Series) -> float:
     return group.loc[chosen, "covered_all"].sum() / known if known else np.nan
 
 
-def priors(options) -> None:
-    """EM with an attraction per pair under several priors, beside estimates without one.
+def draw_priors(relevance: str, seed: int) -> list[dict]:
+    """EM with an attraction per pair under several priors, and estimates without one.
 
     The log is like real sparse pages: two thirds of its pairs are shown at most thrice, 80 % at
     one position only, and 86 % are never clicked.
     """
-    tables = []
-    for relevance in ("independent", "following"):
-        sparse = {"pages": 23_673, "queries": 4_500, "skew": 0.85, "swaps": "some"}
-        counts, truth = draw(replace(SPARSE, relevance=relevance, **sparse), 0)
-        found = {
-            "truth": truth,
-            "conditional": fit_conditional(counts).estimate,
-            "all pairs": harvest(counts).estimate,
-            "marginal": fit_marginal(counts).estimate,
-            "click rates": harvest(counts, "naive").estimate,
-        }
-        statistics = Statistics.of_cells(
-            PositionBased(),
-            counts.pair,
-            counts.factor,
-            counts.impressions.astype(int),
-            counts.clicks.astype(int),
-            pairs=len(counts.cluster),
-            positions=10,
-        )
-        for successes, trials in ((1, 2), (0.15, 1.5), (0, 0)):
-            fitted = fit_em(statistics, prior=Prior(successes, trials), iterations=2_000)
-            examination = fitted.parameters["examination"]
-            found[f"EM, prior {successes:g} of {trials:g}"] = examination / examination[0]
-        table = pd.DataFrame(found, index=range(1, 11)).T
-        tables.append(table.assign(relevance=relevance))
-    table = pd.concat(tables).rename_axis("estimator").reset_index()
-    table.to_csv(
-        options.out.with_stem(options.out.stem + "_priors"), index=False, float_format="%.4g"
+    sparse = {"pages": 23_673, "queries": 4_500, "skew": 0.85, "swaps": "some"}
+    counts, truth = draw(replace(SPARSE, relevance=relevance, **sparse), seed)
+    curves = {
+        "truth": truth,
+        "conditional": fit_conditional(counts).estimate,
+        "all pairs": harvest(counts).estimate,
+        "marginal": fit_marginal(counts).estimate,
+        "click rates": harvest(counts, "naive").estimate,
+    }
+    statistics = Statistics.of_cells(
+        PositionBased(),
+        counts.pair,
+        counts.factor,
+        counts.impressions.astype(int),
+        counts.clicks.astype(int),
+        pairs=len(counts.cluster),
+        positions=10,
     )
-    print(table.round(3).to_string(index=False))
+    for successes, trials in ((1, 2), (0.15, 1.5), (0, 0)):
+        fitted = fit_em(statistics, prior=Prior(successes, trials), iterations=2_000)
+        examination = fitted.parameters["examination"]
+        curves[f"EM, prior {successes:g} of {trials:g}"] = examination / examination[0]
+    return [
+        {"estimator": name, **dict(zip(range(1, 11), curve, strict=True)), "relevance": relevance}
+        for name, curve in curves.items()
+    ]
 
 
-def forms(options) -> None:
-    """How often each form is refused at the 5 % level, as a table beside the results."""
-    jobs = [(name, seed) for name in options.settings for seed in range(options.draws)]
-    with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        rows = pd.DataFrame([row for part in pool.imap(one_test, jobs) for row in part])
-    table = rows.groupby(["setting", "form"], sort=False).agg(
-        draws=("alarm", "size"), refused=("alarm", "mean"), slope=("slope", "mean")
-    )
-    table.reset_index().to_csv(
-        options.out.with_stem(options.out.stem + "_forms"), index=False, float_format="%.4g"
-    )
-    print(table.round(3).to_string())
-
-
-SHOWN = ("conditional", "additive", "all pairs", "adjacent chain", "click rates", "marginal")
-"""The estimators of the page's figure."""
+STUDIES = {
+    "coverage": Study("propensities", "setting", SETTINGS, one_draw, summary, draws=200),
+    "priors": Study("propensities_priors", "relevance", ("independent", "following"), draw_priors),
+}
 NAMES = {"additive": "odds", "marginal": "empirical Bayes"}
 
 
-def write_page() -> None:
-    """Put tables and figure of the results into docs/propensities.md."""
-    found = pd.read_csv(RESULTS)
-    table = judged(found)
-    tables = {"coverage": _coverage(table), "estimators": _estimators(table), "priors": _priors()}
-    fill_page(PAGE, tables)
-    draw_coverage(table, PICTURE)
+def tables() -> dict[Path, dict[str, str]]:
+    """The tables of docs/propensities.md."""
+    table = judged(STUDIES["coverage"].table())
+    return {
+        PAGE: {
+            "coverage": _coverage(table),
+            "estimators": _estimators(table),
+            "priors": _priors(STUDIES["priors"].table()),
+        }
+    }
 
 
 def _coverage(table: pd.DataFrame) -> str:
@@ -419,77 +384,11 @@ def _estimators(table: pd.DataFrame) -> str:
     return markdown(["estimator", *heads], rows)
 
 
-def _priors() -> str:
+def _priors(table: pd.DataFrame) -> str:
     """A row per estimator and law of relevance: the curve at some positions."""
-    table = pd.read_csv(RESULTS.with_stem(RESULTS.stem + "_priors")).replace({"estimator": NAMES})
     positions = ("2", "3", "5", "10")
     rows = (
         [row["relevance"], row["estimator"], *(f"{row[name]:.3g}" for name in positions)]
-        for row in table.to_dict("records")
+        for row in table.replace({"estimator": NAMES}).to_dict("records")
     )
     return markdown(["relevance", "estimate", *positions], rows)
-
-
-def draw_coverage(table: pd.DataFrame, path: Path) -> None:
-    """A row of dots per setting, one per estimator, beside the band of the thresholds."""
-    import matplotlib
-    from matplotlib import pyplot
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "propensities"
-    figure, panel = pyplot.subplots(figsize=(7.5, 4.6), layout="constrained")
-    settings = list(dict.fromkeys(table["setting"]))[::-1]
-    panel.axvspan(*COVERAGE, color="#dfe7df", zorder=0)
-    for number, name in enumerate(SHOWN):
-        rows = table[table["estimator"] == name]
-        places = [settings.index(setting) for setting in rows["setting"]]
-        panel.scatter(
-            rows["with doubt"], places, s=34, color=f"C{number}", label=NAMES.get(name, name),
-            marker="os^vDX"[number], alpha=0.85,
-        )  # fmt: skip
-    panel.set_yticks(range(len(settings)), settings)
-    panel.set_xlim(-0.02, 1.02)
-    panel.set_xlabel("share of 95 % intervals that hold the truth (band: .92 to .98)")
-    panel.grid(axis="x", alpha=0.4)
-    figure.legend(loc="outside lower center", ncols=len(SHOWN), frameon=False, fontsize=8)
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--forms", action="store_true", help="test the forms instead")
-    parser.add_argument("--priors", action="store_true", help="show what a prior per pair does")
-    parser.add_argument("--page", action="store_true", help="write docs/propensities.md anew")
-    options = parser.parse_args()
-    if options.page:
-        write_page()
-        return
-    if options.forms or options.priors:
-        (forms if options.forms else priors)(options)
-        return
-    tables = []
-    if options.out.exists():
-        # Settings that are not run now keep their rows.
-        before = pd.read_csv(options.out)
-        tables.append(before[~before["setting"].isin(options.settings)])
-    with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        for name in options.settings:
-            jobs = [(name, seed) for seed in range(options.draws)]
-            rows = [row for part in pool.imap(one_draw, jobs) for row in part]
-            tables.append(summary(pd.DataFrame(rows)))
-            found = pd.concat(tables)
-            found.to_csv(options.out, index=False, float_format="%.5g")
-            table = judged(tables[-1])
-            print(table.round(3).to_string(index=False), flush=True)
-    table = judged(found)
-    table = table[table["judged"]]
-    print(f"{table['meets'].sum()} of {len(table)} judged settings meet the thresholds")
-
-
-if __name__ == "__main__":
-    main()

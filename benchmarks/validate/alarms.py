@@ -1,29 +1,24 @@
 """What `tt.diagnose` says of logs whose truth is known; and its time and memory.
 
-    python -m benchmarks.diagnosis [--draws 40]  # writes benchmarks/results/diagnosis.csv
-    python -m benchmarks.diagnosis --times 1e6 1e7  # and diagnosis_times.csv
-    python -m benchmarks.diagnosis --forecast  # and diagnosis_forecast.csv
-    python -m benchmarks.diagnosis --page  # docs/diagnosis.md
-
-Logs are those of `benchmarks.propensities`, with its settings. These limits were committed before
-any of it was run, and chosen without other seeds:
+Logs are those of `benchmarks.validate.coverage`. These limits of `alarms` were committed before any
+of it was run, and chosen without other seeds:
 
 * `STOPS`: the share of logs of users who do not stop, product or additive, of whom the page says
   that they do.
 * `NOTICED`: the share of logs of cascade users that it notices.
 * `WRONG_FORM`: the share of logs of product users of whom it says that odds describe them better.
-* `SILENT`: the share of logs of additive users at which the third light is green although the
-  product curve's interval excludes a true ratio of odds. Where clicks are rare both forms agree.
+* `SILENT`: the share of logs of additive users at which the third recommendation is green although
+  the product curve's interval excludes a true ratio of odds. Both forms agree on rare clicks.
 
 A first run, of 9 draws, had errors of the difference of both curves as if they were independent. It
 missed `SILENT` (.33 of sparse logs of additive users). Since then queries' steps in both curves are
 subtracted, and the seeds are others.
+
+`forecast` asks how many sessions an error needs, and `times` measures the programs.
 """
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import tempfile
 import time
 from dataclasses import replace
@@ -37,8 +32,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.measure import child
 from benchmarks.pages import yes
-from benchmarks.propensities import SETTINGS, Setting, draw, draw_pages
-from scripts.filling import fill_page, markdown
+from benchmarks.validate.coverage import SETTINGS, Setting, draw, draw_pages
+from benchmarks.validate.study import Study
+from scripts.filling import markdown
 from twotowers.analysis.identification import identify
 from twotowers.analysis.propensities import propensities
 from twotowers.diagnosis import recommendations as lights
@@ -52,12 +48,11 @@ from twotowers.logs.click_log import read_log
 from twotowers.root import ROOT
 
 STOPS, NOTICED, WRONG_FORM, SILENT = 0.03, 0.95, 0.05, 0.2
-RESULTS = Path(__file__).parent / "results" / "diagnosis.csv"
 FIRST = 100
 """Seed; those below were seen."""
+DRAWS = 8
+"""Draws of a forecast."""
 PAGE = ROOT / "docs" / "diagnosis.md"
-TIMES = RESULTS.with_name("diagnosis_times.csv")
-FORECAST = RESULTS.with_name("diagnosis_forecast.csv")
 GROWN = {
     "sparse": (SETTINGS["sparse"], (2, 8)),
     "sparse, following": (SETTINGS["sparse, following"], (2, 8)),
@@ -76,9 +71,8 @@ JUDGED = (
 )
 
 
-def one_draw(job: tuple[str, int]) -> dict:
+def one_draw(name: str, seed: int) -> list[dict]:
     """What the lights of one log say."""
-    name, seed = job
     query, order, clicks, _, truth = draw_pages(SETTINGS[name], seed)
     pages = pa.table({"query": query, "documents": list(order), "clicks": list(clicks)})
     found = gather(read_log(pages), ["position"], models=())
@@ -86,7 +80,7 @@ def one_draw(job: tuple[str, int]) -> dict:
     with np.errstate(invalid="ignore"):
         missed = found.sure & ((truth < curve.low) | (truth > curve.high))
     assert found.above is not None
-    return {
+    row = {
         "setting": name,
         "users": SETTINGS[name].users,
         "seed": seed,
@@ -98,6 +92,7 @@ def one_draw(job: tuple[str, int]) -> dict:
         "advice": light[2].colour,
         "missed": int(missed.sum()),
     }
+    return [row]
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -117,19 +112,6 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
-def write_page() -> None:
-    """Put the tables of the results into docs/diagnosis.md."""
-    parts = {"diagnosis": page_of_draws(), "forecast": page_of_forecast(), "times": page_of_times()}
-    fill_page(PAGE, parts)
-
-
-def page_of_forecast() -> str:
-    """A row per setting and length."""
-    found = pd.read_csv(FORECAST).drop(columns="draws")
-    rows = found.astype(object).to_numpy().tolist()
-    return markdown(list(found), rows)
-
-
 def page_of_draws() -> str:
     """A row per setting."""
     rows = [
@@ -140,7 +122,7 @@ def page_of_draws() -> str:
             f"{row['ratio']:.2f}",
             yes(bool(row["meets"])),
         ]
-        for row in pd.read_csv(RESULTS).to_dict("records")
+        for row in STUDIES["alarms"].table().to_dict("records")
     ]
     heads = ["logs", "users", "says that they stop", "odds are better", "form is undecided"]
     heads += ["green, and wrong", "odds ratio", "meets the limits"]
@@ -155,15 +137,15 @@ def page_of_times() -> str:
             row["program"],
             *(f"{row[name]:.3g}" for name in ("seconds", "cpu", "peak_gb")),
         ]
-        for row in pd.read_csv(TIMES).to_dict("records")
+        for row in STUDIES["times"].table().to_dict("records")
     ]
     return markdown(["rows", "program", "seconds", "seconds on cores", "GB"], rows)
 
 
-def write_log(*, path: str, rows: float) -> dict:
+def write_log(*, path: str, rows: int) -> dict:
     """A log of rows of ten documents a page: queries follow a power law."""
     rng = np.random.default_rng(0)
-    number, queries, before, writer = int(rows) // 10, max(int(rows) // 2_000, 100), 0, None
+    number, queries, before, writer = rows // 10, max(rows // 2_000, 100), 0, None
     popular = np.cumsum(1 / np.arange(1, queries + 1) ** 0.7)
     while before < number:
         size = min(100_000, number - before)
@@ -212,40 +194,38 @@ def time_program(*, name: str, path: str) -> dict:
     return {"seconds": time.perf_counter() - start, "cpu": time.process_time()}
 
 
-def times(sizes: list[float]) -> pd.DataFrame:
-    """A row per size and program. Seconds on cores hardly depend on what else runs."""
-    rows = []
+def draw_times(rows: str, seed: int) -> list[dict]:
+    """A row per program. Seconds on cores hardly depend on what else runs."""
+    names = ("rows", "program", "seconds", "cpu", "peak_gb")
     with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "log.parquet")
-        for size in sizes:
-            child("benchmarks.diagnosis:write_log", path=path, rows=size)
-            for name in PROGRAMS:
-                found = child("benchmarks.diagnosis:time_program", name=name, path=path)
-                rows.append({"rows": int(size), "program": name, **found})
-                print(rows[-1], flush=True)
-    return pd.DataFrame(rows)[["rows", "program", "seconds", "cpu", "peak_gb"]]
+        path, table = str(Path(folder) / "log.parquet"), []
+        child(f"{__name__}:write_log", path=path, rows=int(rows))
+        for name in PROGRAMS:
+            measured = child(f"{__name__}:time_program", name=name, path=path)
+            measured |= {"rows": int(rows), "program": name}
+            table.append({name: measured[name] for name in names})
+    return table
 
 
-def forecast(draws: int) -> pd.DataFrame:
-    """How many sessions the forecast asks for, over how many it takes: means over draws.
+def draw_forecast(name: str, seed: int) -> list[dict]:
+    """How many sessions the forecast asks for, over how many it takes, over `DRAWS` draws.
 
     Means of logarithms over draws and positions, of the forecast and of one in proportion.
     """
-    rows = []
-    for name, (setting, many) in GROWN.items():
-        small = [fitted(setting, FIRST + seed) for seed in range(draws)]
-        for times in many:
-            longer = replace(setting, pages=setting.pages * times)
-            grown = [fitted(longer, FIRST + draws + seed)[1] for seed in range(draws)]
-            error = np.sqrt(np.nanmean([curve.error**2 for curve in grown], axis=0))
-            asked = {"forecast": [], "in proportion": []}
-            for counts, curve in small:
-                for k in np.flatnonzero((curve.error > 0) & (error > 0)):
-                    for way, growth in zip(asked, (growth_of(counts, curve), 1.0), strict=True):
-                        asked[way].append(sessions_needed(curve, 1, error[k], growth)[k] / times)
-            means = {way: np.exp(np.mean(np.log(each))) for way, each in asked.items()}
-            rows.append({"logs": name, "times": times, **means, "draws": draws})
-    return pd.DataFrame(rows)
+    setting, many = GROWN[name]
+    small, rows = [fitted(setting, seed + each) for each in range(DRAWS)], []
+    for times in many:
+        longer = replace(setting, pages=setting.pages * times)
+        grown = [fitted(longer, seed + DRAWS + each)[1] for each in range(DRAWS)]
+        error = np.sqrt(np.nanmean([curve.error**2 for curve in grown], axis=0))
+        asked = {"forecast": [], "in proportion": []}
+        for counts, curve in small:
+            for k in np.flatnonzero((curve.error > 0) & (error > 0)):
+                for way, growth in zip(asked, (growth_of(counts, curve), 1.0), strict=True):
+                    asked[way].append(sessions_needed(curve, 1, error[k], growth)[k] / times)
+        means = {way: np.exp(np.mean(np.log(each))) for way, each in asked.items()}
+        rows.append({"logs": name, "times": times, **means, "draws": DRAWS})
+    return rows
 
 
 def fitted(setting: Setting, seed: int) -> tuple[PairCounts, Curve]:
@@ -254,34 +234,20 @@ def fitted(setting: Setting, seed: int) -> tuple[PairCounts, Curve]:
     return counts, fit_conditional(counts)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=40)
-    parser.add_argument("--settings", nargs="+", default=list(JUDGED), choices=list(JUDGED))
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--times", nargs="+", type=float, help="rows of logs to time instead")
-    parser.add_argument("--forecast", action="store_true", help="errors of longer logs instead")
-    parser.add_argument("--page", action="store_true", help="write docs/diagnosis.md anew")
-    options = parser.parse_args()
-    if options.page:
-        write_page()
-        return
-    if options.forecast:
-        found = forecast(min(options.draws, 8))
-        found.to_csv(FORECAST, index=False, float_format="%.3g")
-        print(found.round(2).to_string(index=False))
-        return
-    if options.times:
-        times(options.times).to_csv(TIMES, index=False, float_format="%.3g")
-        return
-    rows = []
-    with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        for seed in range(FIRST, FIRST + options.draws):
-            rows += pool.map(one_draw, [(name, seed) for name in options.settings])
-            found = summary(pd.DataFrame(rows))
-            found.to_csv(RESULTS, index=False, float_format="%.4g")
-    print(found.round(3).to_string(index=False))
+STUDIES = {
+    "alarms": Study("diagnosis", "setting", JUDGED, one_draw, summary, draws=20, first=FIRST),
+    "forecast": Study("diagnosis_forecast", "logs", GROWN, draw_forecast, first=FIRST),
+    "times": Study("diagnosis_times", "rows", ("1000000", "10000000", "100000000"), draw_times),
+}
 
 
-if __name__ == "__main__":
-    main()
+def tables() -> dict[Path, dict[str, str]]:
+    """The tables of docs/diagnosis.md."""
+    forecast = STUDIES["forecast"].table().drop(columns="draws")
+    return {
+        PAGE: {
+            "diagnosis": page_of_draws(),
+            "forecast": markdown(list(forecast), forecast.astype(object).to_numpy().tolist()),
+            "times": page_of_times(),
+        }
+    }

@@ -1,28 +1,29 @@
 """How often verdicts are wrong, and how often open, on simulated experiments of known truth.
 
-    .venv/bin/python -m benchmarks.verdicts [--trials 20000]
-
 An experiment has several lanes, each with a number per seed. The rule is that of
 `twotowers.claims.verdicts`; docs/verdicts.md states it, and the error rates that it must keep. Two
-others are simulated beside it, at the threshold itself. Results: `results/verdicts.csv`, a row per
-rule, case, law, number of seeds and distance; `verdicts.svg`; and the tables of docs/verdicts.md.
+others are simulated at the threshold itself. `python -m benchmarks.validate verdicts` writes a row
+per rule, case, law, number of seeds and distance.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.measure import ROOT
-from scripts.filling import fill_page, markdown
+from benchmarks.validate.study import Study
+from scripts.filling import markdown
 from twotowers.claims.claims import CONTRADICTED, REPRODUCED, UNDECIDED
 from twotowers.claims.verdicts import jackknife_error, surely, unmoved_error
-from twotowers.files.artefacts import atomic
+from twotowers.root import ROOT
 
+PAGE = ROOT / "docs" / "verdicts.md"
+TRIALS = 20_000
+"""Experiments of each kind."""
 SEEDS = (3, 4, 5, 7, 10)
 DISTANCES = (0, 0.5, 1, 2, 4)
 LIMIT = 0.05
@@ -139,20 +140,11 @@ OTHERS = (
 
 def by_interval(case: Case, values: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray]:
     """The rule of docs/verdicts.md, by the code that judges papers."""
-    return _by_interval(case, values, counts=True)
-
-
-def by_interval_alone(case: Case, values: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray]:
-    """The rule until November 2026: a number that no seed moves is taken for sure."""
-    return _by_interval(case, values, counts=False)
-
-
-def _by_interval(case: Case, values: np.ndarray, *, counts: bool):
     seeds = values.shape[-2]
     slack = case.slack(values)
     left = [case.slack(np.delete(values, seed, -2)) for seed in range(seeds)]
     error = jackknife_error(slack, np.stack(left, axis=-2))
-    if counts and not error.all():
+    if not error.all():
         alone = [case.slack(values[..., [seed], :]) > 0 for seed in range(seeds)]
         error = unmoved_error(error, slack > 0, np.stack(alone, axis=-2))
     holds, fails = surely(slack, slack > 0, error, seeds - 1)
@@ -179,12 +171,7 @@ def _if_agreed(case: Case, values, held, share: float) -> tuple[np.ndarray, np.n
     return whole & (held.mean(0) >= share), ~whole & ((~held).mean(0) >= share)
 
 
-RULES = {
-    "interval": by_interval,
-    "interval alone": by_interval_alone,
-    "leave one out": by_leaving_out,
-    "bootstrap": by_bootstrap,
-}
+RULES = {"interval": by_interval, "leave one out": by_leaving_out, "bootstrap": by_bootstrap}
 
 
 def rates(rule: str, case: str, law: str, seeds: int, distance: float, trials: int) -> dict:
@@ -197,21 +184,23 @@ def rates(rule: str, case: str, law: str, seeds: int, distance: float, trials: i
     return {**where, "trials": trials, **{word: round(share, 5) for word, share in found.items()}}
 
 
-def plan() -> list[tuple[str, str, str, int, float]]:
-    """All that is simulated: the whole grid of the rule, and the others at the threshold."""
+def plan(case: str) -> list[tuple[str, str, str, int, float]]:
+    """All that is simulated of a case: the whole grid of the rule, others at the threshold."""
     ends = sorted({sign * distance for distance in DISTANCES for sign in (-1, 1)})
     near = (-1, 0, 1)
     rows = [
         ("interval", case, law, seeds, distance)
-        for case in CASES
         for law in LAWS
         for seeds in SEEDS
         for distance in (ends if law == "normal" else near)
     ]
-    others = [rule for rule in RULES if rule != "interval"]
-    return rows + [
-        (rule, case, "normal", n, 0) for rule in others for case in OTHERS for n in SEEDS
-    ]
+    others = [rule for rule in RULES if rule != "interval" and case in OTHERS]
+    return rows + [(rule, case, "normal", n, 0) for rule in others for n in SEEDS]
+
+
+def draw_rates(case: str, seed: int) -> list[dict]:
+    """A row per line of the plan. The random numbers are those of the line."""
+    return [rates(*row, TRIALS) for row in plan(case)]
 
 
 def wrong(table: pd.DataFrame) -> pd.Series:
@@ -222,38 +211,6 @@ def wrong(table: pd.DataFrame) -> pd.Series:
         "of a true one": table[CONTRADICTED].where(true, 0),
     })  # fmt: skip
     return kinds.max(axis="columns")
-
-
-def draw(table: pd.DataFrame, path) -> None:
-    """Wrong decisions at the threshold, and the share undecided by distance."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "verdicts"
-    from matplotlib import pyplot
-
-    ours = table[(table["rule"] == "interval") & (table["law"] == "normal")]
-    figure, (errors, open_) = pyplot.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-    for case, rows in ours[ours["distance"] == 0].groupby("case", sort=False):
-        errors.plot(rows["seeds"], wrong(rows), marker=".", label=case)
-    errors.axhline(LIMIT, color="0.5", linestyle=":")
-    errors.set(xlabel="Seeds", ylabel="Wrong decisions at the threshold", ylim=(0, 0.06))
-    for seeds, rows in ours[ours["case"] == "mean"].groupby("seeds"):
-        open_.plot(rows["distance"], rows[UNDECIDED], marker=".", label=f"{seeds} seeds")
-    open_.set(
-        xlabel="Distance of a mean from its threshold (deviations of a seed)",
-        ylabel="Undecided",
-        ylim=(0, 1),
-    )
-    open_.legend(fontsize=7, frameon=False)
-    figure.legend(
-        *errors.get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=3,
-        fontsize=7,
-        frameon=False,
-    )
-    figure.savefig(path, metadata={"Date": None})
 
 
 def shares(table: pd.DataFrame, digits: int) -> str:
@@ -271,38 +228,25 @@ SHOWN = (3, 5, 10)
 """Numbers of seeds that the page has columns for."""
 
 
-def tables(table: pd.DataFrame) -> dict[str, str]:
-    """The tables of docs/verdicts.md by name."""
+STUDIES = {"verdicts": Study("verdicts", "case", CASES, draw_rates)}
+
+
+def tables() -> dict[Path, dict[str, str]]:
+    """The tables of docs/verdicts.md."""
+    table = STUDIES["verdicts"].table()
     table = table.assign(wrong=wrong(table))
     ours = table["rule"] == "interval"
     errors = table[ours].pivot_table(index="case", columns="law", values="wrong", aggfunc="max")
     table = table[table["seeds"].isin(SHOWN)]
-    at = (table["distance"] == 0) & (table["law"] == "normal")
-    rules = table[at & table["case"].isin(OTHERS)]
-    mean = table[
-        (table["rule"] == "interval") & (table["law"] == "normal") & (table["case"] == "mean")
-    ]
+    normal = table["law"] == "normal"
+    rules = table[(table["distance"] == 0) & normal & table["case"].isin(OTHERS)]
+    worst = rules.pivot_table(index="rule", columns="seeds", values="wrong", aggfunc="max")
+    mean = table[(table["rule"] == "interval") & normal & (table["case"] == "mean")]
+    undecided = mean.pivot_table(index="distance", columns="seeds", values=UNDECIDED)
     return {
-        "errors": shares(errors.reindex(list(CASES))[list(LAWS)], 3),
-        "rules": shares(
-            rules.pivot_table(index=["rule", "case"], columns="seeds", values="wrong"), 3
-        ),
-        "undecided": shares(
-            mean.pivot_table(index="distance", columns="seeds", values=UNDECIDED), 2
-        ),
+        PAGE: {
+            "errors": shares(errors.reindex(list(CASES))[list(LAWS)], 3),
+            "rules": shares(worst, 3),
+            "undecided": shares(undecided, 2),
+        }
     }
-
-
-def main(trials: int) -> None:
-    table = pd.DataFrame([rates(*row, trials) for row in plan()])
-    with atomic(ROOT / "benchmarks/results/verdicts.csv") as path:
-        table.to_csv(path, index=False, lineterminator="\n")
-    draw(table, ROOT / "benchmarks/verdicts.svg")
-    fill_page(ROOT / "docs/verdicts.md", tables(table))
-    print(f"wrong decisions by the rule: at most {wrong(table[table['rule'] == 'interval']).max()}")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=20_000, help="experiments of each kind")
-    main(**vars(parser.parse_args()))

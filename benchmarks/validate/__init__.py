@@ -1,0 +1,1 @@
+"""How often an answer is right, on simulated data whose truth is known."""

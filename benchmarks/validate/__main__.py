@@ -1,0 +1,65 @@
+"""Draw and count: `python -m benchmarks.validate STUDY [--draws N] [--cases CASE ...]`.
+
+The results of a case replace those of its last run in `benchmarks/results`; other cases keep
+theirs. Then the tables of the pages are filled. `pages` fills them without a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+from itertools import product
+
+import pandas as pd
+
+from benchmarks.validate import alarms, coverage, usefulness, verdicts
+from benchmarks.validate.study import Study
+from scripts.filling import fill_page
+from twotowers.files.artefacts import atomic
+
+MODULES = (coverage, alarms, usefulness, verdicts)
+STUDIES: dict[str, Study] = {
+    name: study for module in MODULES for name, study in module.STUDIES.items()
+}
+
+
+def run(study: Study, cases: list[str], draws: int, processes: int) -> None:
+    """Run a study, and write its results after every case."""
+    tables = {}
+    if study.path.exists():
+        before = study.table().groupby(study.key, sort=False)
+        tables = {str(case): rows for case, rows in before}
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        for case in cases:
+            jobs = product([case], range(study.first, study.first + draws))
+            rows = [row for each in pool.starmap(study.draw, jobs) for row in each]
+            tables[case.partition("=")[0]] = study.summary(pd.DataFrame(rows))
+            with atomic(study.path) as temporary:
+                table = pd.concat(tables.values())
+                table.to_csv(temporary, index=False, float_format="%.5g", lineterminator="\n")
+            print(case, tables[case.partition("=")[0]].round(3).to_string(index=False), flush=True)
+
+
+def fill_pages() -> None:
+    """Fill the tables of all pages."""
+    for module in MODULES:
+        for page, tables in module.tables().items():
+            fill_page(page, tables)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("study", choices=[*STUDIES, "pages"])
+    parser.add_argument("--draws", type=int, help="of each case")
+    parser.add_argument("--cases", nargs="+", help="all, unless some are named")
+    parser.add_argument("--processes", type=int, default=1)
+    options = parser.parse_args(arguments)
+    if options.study != "pages":
+        study = STUDIES[options.study]
+        cases = options.cases or list(study.cases)
+        run(study, cases, options.draws or study.draws, options.processes)
+    fill_pages()
+
+
+if __name__ == "__main__":
+    main()

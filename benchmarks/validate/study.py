@@ -1,0 +1,43 @@
+"""A study: cases, draws of each, what is counted over draws, and the tables of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study draws and counts.
+
+    Attributes:
+        results: name of its csv file in `benchmarks/results`.
+        key: the column of the file that names the case.
+        cases: names of the cases.
+        draw: case, seed -> rows.
+        summary: all rows -> the table that is kept.
+        draws: number of draws of a case, unless the command names another.
+        first: the first seed.
+    """
+
+    results: str
+    key: str
+    cases: Iterable[str]
+    draw: Callable[[str, int], list[dict]]
+    summary: Callable[[pd.DataFrame], pd.DataFrame] = pd.DataFrame
+    draws: int = 1
+    first: int = 0
+
+    @property
+    def path(self) -> Path:
+        """The file of its results."""
+        return RESULTS / f"{self.results}.csv"
+
+    def table(self) -> pd.DataFrame:
+        """Its results so far."""
+        return pd.read_csv(self.path)

@@ -1,0 +1,43 @@
+"""The studies of `benchmarks.validate`: pages have their tables, and a run replaces a case."""
+
+import re
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from benchmarks.validate import study, usefulness
+from benchmarks.validate.__main__ import MODULES, run
+from scripts.filling import filled
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])
+def test_pages_have_the_tables_of_the_results(module):
+    for page, tables in module.tables().items():
+        text = page.read_text(encoding="utf-8")
+        assert filled(text, tables) == text, f"{page.name}: run benchmarks.validate pages"
+        assert all(f"<!-- {name} -->" in text for name in tables)
+
+
+def test_debiasing_is_seen_to_pay_nowhere():
+    rows = [
+        line.split(" | ") for line in usefulness.debiasing_tables()["debiased"].splitlines()[2:]
+    ]
+    ends = {row[0]: re.findall(r"\((\S+) to (\S+)\)", " ".join(row[1:])) for row in rows}
+    assert [len(each) for each in ends.values()] == [3] * 4
+    assert all(float(low) <= 0 for each in ends.values() for low, _ in each)
+    worse = [name for name, each in ends.items() if any(float(high) < 0 for _, high in each)]
+    assert worse == ["| LightGBM, its own less LightGBM, clicks"]
+
+
+def square(case: str, seed: int) -> list[dict]:
+    return [{"case": case, "seed": seed, "value": int(case) ** 2}]
+
+
+def test_a_run_replaces_the_rows_of_its_cases(tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "RESULTS", tmp_path)
+    squares = study.Study("squares", "case", ("2", "3"), square)
+    run(squares, ["2", "3"], draws=2, processes=1)
+    run(replace(squares, first=5), ["3"], draws=1, processes=1)
+    expected = pd.DataFrame({"case": [2, 2, 3], "seed": [0, 1, 5], "value": [4, 4, 9]})
+    pd.testing.assert_frame_equal(squares.table(), expected)
