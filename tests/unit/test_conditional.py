@@ -1,5 +1,6 @@
 """Conditional estimates: closed forms, whole likelihoods, plain sandwiches, disconnected logs."""
 
+from fractions import Fraction
 from itertools import product
 from math import comb
 
@@ -12,7 +13,7 @@ from twotowers.errors import InputError
 from twotowers.fitting import conditional
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.conditional_logit import logit_moments
-from twotowers.fitting.curves import ALONE, ENOUGH_SWAPS, NORMAL_FROM
+from twotowers.fitting.curves import ALONE, ENOUGH_SWAPS, NORMAL_FROM, inverse_root, laplacian_of
 from twotowers.fitting.newton import fit_embedding
 from twotowers.fitting.pair_counts import PairCounts
 
@@ -326,7 +327,7 @@ def test_few_clicks_beside_a_very_strong_link_count_in_full():
     assert curve.swaps[2] == pytest.approx(32, rel=1e-6)
 
 
-def test_few_clicks_between_very_strong_links_have_a_reason_and_no_number():
+def test_few_clicks_between_very_strong_links_count_in_full():
     counts = PairCounts.of_arrays(
         [0, 0, 1, 1, 2, 2],
         [0, 1, 1, 2, 2, 3],
@@ -334,9 +335,66 @@ def test_few_clicks_between_very_strong_links_have_a_reason_and_no_number():
         [0.8e12, 0.4e12, 40, 10, 0.4e12, 0.2e12],
     )
     curve = fit_conditional(counts, errors="information")
-    assert curve.estimate[:2] == pytest.approx([1, 1 / 2])
-    assert np.isnan(curve.estimate[2:]).all()
-    assert curve.reason.tolist() == ["", "", conditional.FAINT, conditional.FAINT]
+    assert curve.estimate == pytest.approx([1, 1 / 2, 1 / 8, 1 / 16], rel=1e-9)
+    assert curve.error[2:] == pytest.approx(np.sqrt(1 / 40 + 1 / 10), rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e7, 1e10])
+def test_swaps_that_are_few_beside_the_impressions_of_their_pair(scale):
+    """Closed form: of each pair a cell with few clicks beside a cell with very many."""
+    counts = PairCounts.of_arrays(
+        [0, 0, 1, 1], [0, 1, 1, 2], [10 * scale, 4, 7 * scale, 9], [4 * scale, 2, 2 * scale, 3]
+    )
+    curve = fit_conditional(counts, errors="information")
+    ratio = np.array([1, (2 / 4) / (4 / 10), (3 / 9) / (2 / 7)])
+    assert curve.estimate == pytest.approx(np.cumprod(ratio), rel=1e-9)
+    variance = np.array([0, 1 / 2 + 1 / (4 * scale), 1 / 3 + 1 / (2 * scale)])
+    assert curve.error == pytest.approx(np.sqrt(np.cumsum(variance)), rel=1e-9)
+
+
+def test_inverses_of_laplacians_keep_their_digits():
+    """Beside Gaussian elimination in fractions, weights from 1 to 1e14."""
+    rng = np.random.default_rng(5)
+    weight = np.triu(np.floor(10 ** rng.uniform(0, 14, (7, 7))) * (rng.random((7, 7)) < 0.6), 1)
+    laplacian = laplacian_of(weight + weight.T)
+    root, inverse = inverse_root(laplacian, 2)
+    kept = [0, 1, 3, 4, 5, 6]
+    rows = [[Fraction(int(laplacian[i, j])) for j in kept] for i in kept]
+    for row, i in zip(rows, kept, strict=True):
+        row[kept.index(i)] = sum(Fraction(int(each)) for each in weight[i] + weight[:, i])
+    rows = [[*row, *(Fraction(int(i == j)) for j in range(6))] for i, row in enumerate(rows)]
+    for i in range(6):
+        rows[i] = [each / rows[i][i] for each in rows[i]]
+        for j in set(range(6)) - {i}:
+            rows[j] = [b - rows[j][i] * a for a, b in zip(rows[i], rows[j], strict=True)]
+    expected = np.array([[float(each) for each in row[6:]] for row in rows])
+    assert (root @ root.T)[np.ix_(kept, kept)] == pytest.approx(expected, rel=1e-13)
+    assert inverse @ root == pytest.approx(np.eye(6), abs=1e-6)
+    assert not root[2].any()
+
+
+def test_blocks_of_the_elimination_are_one_elimination(monkeypatch):
+    weight = np.random.default_rng(6).random((11, 11))
+    laplacian = laplacian_of(weight + weight.T)
+    whole = inverse_root(laplacian, 4)[0]
+    monkeypatch.setattr("twotowers.fitting.curves.BLOCK", 3)
+    assert inverse_root(laplacian, 4)[0] == pytest.approx(whole, rel=1e-13)
+    pinv = np.linalg.pinv(laplacian)
+    contrast = np.eye(11) - np.eye(11)[4]
+    assert whole @ whole.T == pytest.approx(contrast @ pinv @ contrast.T, rel=1e-9)
+
+
+def test_odds_of_two_cells_are_fisher_s_whatever_their_counts():
+    """All logs of two cells with up to 5 impressions: clicks given their sum are as expected."""
+    cells = [(n, c) for n in range(1, 6) for c in range(n + 1)]
+    for (n, c), (m, d) in product(cells, cells):
+        counts = PairCounts.of_arrays([0, 0], [0, 1], [n, m], [c, d])
+        curve = fit_conditional(counts, form="additive")
+        finite = max(0, c + d - n) < d < min(m, c + d)  # not at an end of what d may be
+        assert (curve.estimate[1] > 0) == finite
+        if finite:
+            law = nchypergeom_fisher(n + m, m, c + d, curve.estimate[1])
+            assert law.mean() == pytest.approx(d, abs=1e-6)
 
 
 def test_odds_of_very_rare_clicks_are_their_ratio():

@@ -45,15 +45,14 @@ from twotowers.fitting.curves import (
     Blocks,
     Curve,
     as_curve,
-    contrasts,
     influences,
     inverse_root,
-    left_out,
 )
 from twotowers.fitting.pair_counts import PairCounts, components, strong_components
 
 ITERATIONS = 100
-TOLERANCE = 1e-14
+TOLERANCE = 1e-16
+"""Of the square of what is left to go, in standard errors."""
 LONGEST = 5.0
 """Step of a logarithm."""
 MOST_FACTORS = 2_000
@@ -105,26 +104,22 @@ def fit_conditional(
     if form == "additive":
         start, _ = maximise(told, joint_moments, start)
     theta, moments = maximise(told, FORMS[form], start)
-    blocks = Blocks(by_pair(told, moments.weight), told.cluster)
-    root = inverse_root(moments.information)
-    subtract = contrasts(factors, reference)
-    resistance = ((subtract @ root) ** 2).sum(1)
+    root, _ = inverse_root(moments.information, reference)
+    resistance = (root**2).sum(1)
     alone = np.zeros((0, factors))
     if errors == "information":
         covariance, queries = root @ root.T, np.full(factors, np.inf)
     else:
-        scores = _scores(told, moments)
-        own = inverse_root(blocks.laplacian())
-        steps, alone = influences(blocks, scores, own, errors, bread=root)
+        steps, alone, blocks = _steps(told, moments, form, errors, reference)
         covariance = steps.T @ steps + alone.T @ alone
-        queries = blocks.effective(own @ (subtract @ own).T)
+        own, _ = inverse_root(blocks.laplacian(), reference)
+        queries = blocks.effective(own @ own.T)
     reason[(resistance > MOST_VARIANCE) & (reason == "")] = ORDERED
-    reason[left_out(subtract, root) & (reason == "")] = FAINT
     reason[reference] = ""
     curve = as_curve(
         counts.names,
         theta - theta[reference],
-        subtract @ covariance @ subtract.T,
+        covariance,
         information=moments.information,
         resistance=resistance,
         queries=queries,
@@ -132,7 +127,7 @@ def fit_conditional(
         reference=reference,
         level=level,
     )
-    rests = ((alone @ subtract.T) ** 2).sum(0) > LEVERAGE * resistance
+    rests = (alone**2).sum(0) > LEVERAGE * resistance
     curve.reason[rests & (curve.reason == "")] = ALONE
     if form == "product":
         for factor in np.flatnonzero(reason == ORDERED):
@@ -159,25 +154,33 @@ def conditional_influences(
     told = _useful(counts.where(), form)
     told = _useful(told.where(known[told.factor]), form)
     moments = FORMS[form](told, theta)
+    steps, _, _ = _steps(told, moments, form, "CR3", curve.reference)
+    return told.query, np.where(known, steps, 0)
+
+
+def _steps(told: PairCounts, moments: Moments, form: str, errors: str, reference: int):
+    """Those of `influences`, relative to the reference; and the information by query."""
     blocks = Blocks(by_pair(told, moments.weight), told.cluster)
-    root, own = (inverse_root(each) for each in (moments.information, blocks.laplacian()))
-    steps, _ = influences(blocks, _scores(told, moments), own, "CR3", bread=root)
-    return told.query, np.where(known, steps - steps[:, [curve.reference]], 0)
-
-
-def _scores(told: PairCounts, moments: Moments) -> csr_array:
-    """[clusters, K] sparse score of each query."""
-    return coo_array(
-        (told.clicks - moments.expected, (told.cluster[told.pair], told.factor)),
+    scores = coo_array(
+        (residuals(told, moments), (told.cluster[told.pair], told.factor)),
         shape=(len(told.query), told.factors),
     ).tocsr()
+    information = moments.information if form == "additive" else None
+    return *influences(blocks, scores, errors, reference, information=information), blocks
+
+
+def residuals(told: PairCounts, moments: Moments) -> np.ndarray:
+    """[rows] clicks less those expected. Their sum over a pair is 0, to all digits of the least."""
+    left = told.clicks - moments.expected
+    starts = told.starts
+    excess = np.add.reduceat(left, starts) / np.add.reduceat(moments.weight, starts)
+    return left - moments.weight * excess[told.pair]
 
 
 NEVER = "never shown"
 APART = "no document was shown both here and at the reference, nor by way of other factors"
 UNCLICKED = "no click on a document that links it to the reference"
 ORDERED = "documents that link it to the reference were clicked on one side only"
-FAINT = "clicks that link it to the reference are too few to be seen beside those of other links"
 NO_CLICK = "no click here on a document that links it to the reference: at most the upper end"
 
 
@@ -272,20 +275,22 @@ def maximise(told: PairCounts, form, theta: np.ndarray) -> tuple[np.ndarray, Mom
         return theta, Moments(0, nothing, nothing, np.zeros((told.factors,) * 2))
     moments = form(told, theta)
     for _ in range(ITERATIONS):
-        score = np.bincount(told.factor, told.clicks - moments.expected, told.factors)
-        root = inverse_root(moments.information)
-        step = root @ (root.T @ score)
-        # Newton's decrement: twice what is left to gain in likelihood.
-        if score @ step < TOLERANCE:
-            return theta, moments
+        root, _ = inverse_root(moments.information, 0)
+        along = root.T @ np.bincount(told.factor, residuals(told, moments), told.factors)
+        step = root @ along
         # Where impressions are very uneven, the first steps would leap beyond what exp can hold.
-        step *= min(1, LONGEST / np.abs(step).max())
+        longest = np.abs(step).max()
+        step *= min(1, LONGEST / max(longest, LONGEST))
         for halving in range(40):
             moved = theta + step / 2**halving
             reached = form(told, moved)
             if reached.likelihood >= moments.likelihood - 1e-12 * abs(moments.likelihood):
                 break
         theta, moments = moved, reached
+        # Newton's decrement is the square of the step in standard errors. That of the next step is
+        # smaller by the square of the longest step of a logarithm.
+        if along @ along * longest**2 < TOLERANCE:
+            return theta, moments
     raise InputError(
         f"no optimum after {ITERATIONS} Newton steps", field="clicks", expected="a finite optimum"
     )

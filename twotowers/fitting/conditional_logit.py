@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, xlog1py, xlogy
 
+from twotowers.fitting.curves import laplacian_of
 from twotowers.fitting.pair_counts import PairCounts
 
 ENTRIES = 100_000
@@ -98,7 +99,7 @@ def logit_moments(told: PairCounts, theta: np.ndarray) -> Moments:
         information += covariance
     # Exact if the pair's cells are as likely as each other: the variance of drawing without return.
     weight = variance * (shown / np.maximum(shown - 1, 1))[told.pair]
-    return Moments(likelihood, expected, weight, information)
+    return Moments(likelihood, expected, weight, laplacian_of(-information))
 
 
 def tilt(told: PairCounts, theta, clicks, starts) -> np.ndarray:
@@ -146,11 +147,15 @@ def _sums(local, factor, impressions, chance, clicks, spread: float, terms: int,
     # 1 - q + q e^(it). Its square is 1 - less, and far below 1 where clicks are not rare.
     real, imag = 1 - chance * (1 - cosine), chance * sine
     less = 2 * chance * (1 - chance) * (1 - cosine)
-    norm = 1 - less
+    norm = real**2 + imag**2
     # In [0, pi], as imag is not negative. arctan2 would take twice the time.
     with np.errstate(divide="ignore"):
         angle = np.arctan(imag / real) + np.pi * (real < 0)
-    size, angle = (np.add.reduceat(shown * each, starts) for each in (np.log1p(-less) / 2, angle))
+    # Near 0 the square itself has more digits: at a rate of one half the last term is 0.
+    size = np.log1p(-np.minimum(less, 0.5)) / 2
+    near = less > 0.5
+    size[near] = np.log(norm[near]) / 2
+    size, angle = (np.add.reduceat(shown * each, starts) for each in (size, angle))
     angle -= 2 * np.pi * ((clicks[:, None] * nodes) % terms) / terms
     # The terms w are squares of these roots.
     root = np.exp(size / 2) * np.sqrt(times)
@@ -162,7 +167,6 @@ def _sums(local, factor, impressions, chance, clicks, spread: float, terms: int,
     up, aside = ((each / np.sqrt(value)[:, None])[local] for each in (up, aside))
     parts = up * real - aside * imag, up * imag + aside * real
     mean = (up * parts[0] - aside * parts[1]).sum(1)
-    again = (parts[0] ** 2 - parts[1] ** 2).sum(1) / impressions
     covariance = np.zeros((factors, factors))
     for part, sign in zip(parts, (1, -1), strict=True):
         dense = np.zeros((factors, len(clicks), len(nodes)))
@@ -172,5 +176,4 @@ def _sums(local, factor, impressions, chance, clicks, spread: float, terms: int,
     means = np.zeros((factors, len(clicks)))
     means[factor, local] = mean
     covariance -= means @ means.T
-    covariance[np.diag_indices(factors)] += np.bincount(factor, mean - again, factors)
     return value, mean, covariance

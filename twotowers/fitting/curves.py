@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 from scipy.special import ndtri, stdtrit
 
@@ -34,6 +35,8 @@ LEVERAGE = 0.01
 """Queries with less of the information keep their scores: the error changes by less than this."""
 ENTRIES = 4_000_000
 """Of a dense block in memory."""
+BLOCK = 64
+"""Factors that are eliminated together."""
 NORMAL_FROM = 1e6
 """Degrees of freedom from which Student's t is the normal law."""
 ENOUGH_SWAPS, ENOUGH_QUERIES = 20.0, 4.0
@@ -63,24 +66,32 @@ class Blocks:
         return int(self.cluster.max(initial=-1)) + 1
 
     def laplacian(self) -> np.ndarray:
-        """[K, K] the information L."""
+        """[K, K] the information L. Its diagonal is the sum of the weights beside it, so that the
+        small weight of an uneven group does not cancel."""
         rooted = self.weight.multiply(1 / np.sqrt(self.total)[:, None]).tocsr()
-        return np.diag(self.weight.sum(0)) - (rooted.T @ rooted).toarray()
+        return laplacian_of((rooted.T @ rooted).toarray())
+
+    def _deviations(self, groups: slice | np.ndarray, directions: np.ndarray) -> np.ndarray:
+        """[rows of groups, J] sqrt(v) times what a direction [K, J] is from its group's mean."""
+        weight = self.weight[groups]
+        mean = (weight @ directions) / self.total[groups, None]
+        group = np.repeat(np.arange(len(mean)), np.diff(weight.indptr))
+        return np.sqrt(weight.data)[:, None] * (directions[weight.indices] - mean[group])
 
     def spread(self, directions: np.ndarray) -> np.ndarray:
         """[clusters, J] m' L_g m of each cluster g, for directions m [K, J]."""
-        groups = len(self.cluster)
-        members = csr_array(
-            (np.ones(groups), (self.cluster, np.arange(groups))), shape=(self.clusters, groups)
-        )
-        found = np.zeros((self.clusters, directions.shape[1]))
+        result = np.zeros((self.clusters, directions.shape[1]))
+        cluster = np.repeat(self.cluster, np.diff(self.weight.indptr))
         step = max(ENTRIES // max(directions.shape[1], 1), 1)
-        for start in range(0, groups, step):
-            part = slice(start, start + step)
-            weight = self.weight[part]
-            each = weight @ directions**2 - (weight @ directions) ** 2 / self.total[part, None]
-            found += members[:, part] @ each
-        return found
+        for start in range(0, len(self.cluster), step):
+            squares = self._deviations(slice(start, start + step), directions) ** 2
+            rows = slice(*self.weight.indptr[[start, min(start + step, len(self.cluster))]])
+            members = csr_array(
+                (np.ones(len(squares)), cluster[rows], np.arange(len(squares) + 1)),
+                shape=(len(squares), self.clusters),
+            )
+            result += members.T @ squares
+        return result
 
     def effective(self, directions: np.ndarray) -> np.ndarray:
         """[J] effective number of clusters behind each direction [K, J]."""
@@ -90,45 +101,60 @@ class Blocks:
 
     def shares(self, clusters: np.ndarray, root: np.ndarray) -> np.ndarray:
         """[clusters, J, J] root' L_g root of some clusters g, for a root [K, J]."""
-        place = np.full(self.clusters, -1)
-        place[clusters] = np.arange(len(clusters))
-        chosen = np.flatnonzero(place[self.cluster] >= 0)
-        found = np.zeros((len(clusters), root.shape[1], root.shape[1]))
-        step = max(ENTRIES // max(root.shape[1] ** 2, 1), 1)
-        for start in range(0, len(chosen), step):
-            part = chosen[start : start + step]
-            weight, at = self.weight[part], place[self.cluster[part]]
-            own = np.zeros((len(clusters), root.shape[0]))
-            np.add.at(own, at, weight.toarray())
-            middle = (weight @ root) / np.sqrt(self.total[part])[:, None]
-            found += np.einsum("gk,ki,kj->gij", own, root, root, optimize=True)
-            np.subtract.at(found, at, middle[:, :, None] * middle[:, None, :])
-        return found
+        result = np.zeros((len(clusters), root.shape[1], root.shape[1]))
+        order = np.argsort(self.cluster, kind="stable")
+        groups = np.split(order, np.cumsum(np.bincount(self.cluster))[:-1])
+        for number, cluster in enumerate(clusters):
+            each = self._deviations(groups[cluster], root)
+            result[number] = each.T @ each
+        return result
 
 
-def inverse_root(laplacian: np.ndarray) -> np.ndarray:
-    """[K, J] root with root root' = Q = L+, by eigenvalues of L with a diagonal of 1.
+def laplacian_of(weight: np.ndarray) -> np.ndarray:
+    """[K, K] the Laplacian of symmetric weights between factors; their diagonal is ignored."""
+    beside = np.maximum(weight, 0)
+    np.fill_diagonal(beside, 0)
+    return np.diag(beside.sum(1)) - beside
 
-    Directions that clicks say next to nothing of, compared with others at the same factors, are
-    left out: `left_out` finds the ratios that rest on them.
+
+def inverse_root(laplacian: np.ndarray, ground: int) -> tuple[np.ndarray, np.ndarray]:
+    """[K, J] root, 0 at factor `ground`, with root root' an inverse of L there; and [J, K] its own
+    inverse.
+
+    Factors are eliminated one after the other, the ground last, as Grassmann, Taksar and Heyman
+    (1985) do: the weights between those that are left add up, and nothing is subtracted. So every
+    entry has all its digits, however far apart the weights of links are (O'Cinneide 1993). A factor
+    that nothing links to the ground has a row of variances relative to another ground of its own.
     """
-    diagonal = np.diag(laplacian)
-    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
-    value, vector = np.linalg.eigh(laplacian * scale[:, None] * scale)
-    kept = value > 1e-10
-    root, rest = scale[:, None] * vector[:, kept], scale[:, None] * vector[:, ~kept]
-    onto = np.linalg.qr(rest)[0]
-    return (root - onto @ (onto.T @ root)) / np.sqrt(value[kept])
-
-
-def left_out(subtract: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """[J] whether each of the log-ratios [J, K] has a part in a direction that the root lacks."""
-    onto = np.linalg.qr(root)[0]
-    return np.abs(subtract - subtract @ onto @ onto.T).max(1) > 1e-3
+    factors = len(laplacian)
+    order = np.append(np.delete(np.arange(factors), ground), ground)
+    weight = -laplacian[np.ix_(order, order)]
+    pivot, upper = np.zeros(factors), np.eye(factors)
+    for start in range(0, factors, BLOCK):
+        end = min(start + BLOCK, factors)
+        for k in range(start, end):
+            row = weight[k, k + 1 :]
+            pivot[k] = row.sum()
+            if pivot[k] > 0:
+                upper[k, k + 1 :] = -row / pivot[k]
+                weight[k + 1 : end, k + 1 :] -= np.outer(row[: end - k - 1], upper[k, k + 1 :])
+        weight[end:, end:] -= weight[start:end, end:].T @ upper[start:end, end:]
+    kept = pivot > 0
+    # The columns of the inverse of U with L = U' D U; all their entries are sums of what is >= 0.
+    columns = solve_triangular(upper, np.eye(factors)[:, kept], unit_diagonal=True)
+    root, inverse = np.zeros((factors, kept.sum())), np.zeros((kept.sum(), factors))
+    root[order] = columns / np.sqrt(pivot[kept])
+    inverse[:, order] = upper[kept] * np.sqrt(pivot[kept])[:, None]
+    return root, inverse
 
 
 def influences(
-    blocks: Blocks, scores: csr_array, root: np.ndarray, correction: str, *, bread: np.ndarray
+    blocks: Blocks,
+    scores: csr_array,
+    correction: str,
+    ground: int,
+    *,
+    information: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """[clusters, K] what each cluster moves the log-examinations by; and [J, K] steps, by the
     information, in the directions that a cluster alone tells, in which its own step is 0.
@@ -138,11 +164,12 @@ def influences(
     Args:
         blocks: the information by cluster.
         scores: [clusters, K] sparse score of each cluster.
-        root: of the inverse of the information of `blocks`.
-        bread: root of the inverse of the information, if it is not exactly that of `blocks`.
         correction: 'CR0' none, 'CR1' G / (G - 1), 'CR2' bias-reduced linearisation, 'CR3'
             jackknife.
+        ground: factor that the steps are relative to.
+        information: [K, K] if it is not exactly that of `blocks`.
     """
+    root, inverse = inverse_root(blocks.laplacian(), ground)
     adjusted = scores @ root
     clusters = len(adjusted)
     if correction == "CR1":
@@ -155,7 +182,10 @@ def influences(
     factor = np.where(alone, 0, np.maximum(left, 1e-6) ** power)
     turned = np.einsum("gij,gi->gj", vector, adjusted[high])
     adjusted[high] = np.einsum("gij,gj->gi", vector, factor * turned)
-    outer = bread @ (bread.T @ np.linalg.pinv(root).T)
+    outer = root
+    if information is not None:
+        bread, _ = inverse_root(information, ground)
+        outer = bread @ (bread.T @ inverse.T)
     return adjusted @ outer.T, vector.swapaxes(1, 2)[alone] @ outer.T
 
 

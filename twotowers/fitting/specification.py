@@ -32,7 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from twotowers.fitting.conditional import FORMS, by_pair, unsure
+from twotowers.fitting.conditional import FORMS, by_pair, residuals, unsure
 from twotowers.fitting.curves import Blocks, Curve, effective_clusters, inverse_root
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.randomness import draw_clicks
@@ -91,7 +91,9 @@ def fit_slope(
         )
         number = np.unique(counts.pair[rows])
         query = counts.cluster[number]
-        score, more = _efficient(told, theta, attraction[number], query, form, len(scores))
+        score, more = _efficient(
+            told, theta, attraction[number], query, form, len(scores), curve.reference
+        )
         scores += score
         information += more
     spread = np.sqrt((scores**2).sum())
@@ -113,7 +115,9 @@ def _halves(shown: np.ndarray, clicked: np.ndarray, rng: np.random.Generator) ->
         yield from (halves, halves[::-1])
 
 
-def _efficient(every: PairCounts, theta, attraction, query, form: str, queries: int):
+def _efficient(
+    every: PairCounts, theta, attraction, query, form: str, queries: int, reference: int
+):
     """[queries] scores of the slope, orthogonal to those of theta; and their information."""
     useful = unsure(every) if form == "additive" else np.ones(len(every.pair), bool)
     pairs = len(every.cluster)
@@ -125,14 +129,15 @@ def _efficient(every: PairCounts, theta, attraction, query, form: str, queries: 
     kept = np.flatnonzero(tells)
     attraction, query = attraction[kept], query[kept]
     moments = FORMS[form](told, theta)
-    weight, residual = moments.weight, told.clicks - moments.expected
+    weight, residual = moments.weight, residuals(told, moments)
     # Centred where it tells, so that slope and level are apart.
     total = np.bincount(told.pair, weight)
     attraction = attraction - (total @ attraction) / total.sum()
     along = attraction[told.pair] * theta[told.factor]
     mean = np.bincount(told.pair, weight * along) / total
     inner = weight * (along - mean[told.pair])
-    root = inverse_root(Blocks(by_pair(told, weight), told.cluster).laplacian())
+    laplacian = Blocks(by_pair(told, weight), told.cluster).laplacian()
+    root, _ = inverse_root(laplacian, reference)
     project = root @ (root.T @ np.bincount(told.factor, inner, told.factors))
     left = along - project[told.factor]
     found = np.bincount(query[told.pair], left * residual, queries)
