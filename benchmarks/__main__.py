@@ -18,9 +18,8 @@ from twotowers.files.artefacts import atomic
 PARTS = {
     name: import_module(f"benchmarks.{name}")
     for name in (
-        *("fits", "pbm", "simulator", "counting"),
-        *("clickmodels", "clickmodels_longest", "clickmodels_errors"),
-        *("beside_clax", "beside_pyclick", "scaling", "pipeline", "gpu"),
+        *("fits", "counting", "clickmodels", "clickmodels_longest", "clickmodels_errors"),
+        *("beside_clax", "scaling", "pipeline", "gpu"),
     )
 }
 ON_REQUEST = {"gpu"}

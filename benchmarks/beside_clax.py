@@ -1,8 +1,8 @@
-"""Ten click models beside CLAX, in one run on one log; in CLAX's environment, of `benchmarks.pbm`.
+"""Ten click models beside CLAX, in one run on one log; in an environment of CLAX's own.
 
 CLAX trains until it stops by itself. Its conditional perplexity of held-out pages is the target of
 ours: EM starts anew with the next of TOLERANCES, the loosest first, until it is reached. The last
-of them stands for EM's optimum, whose perplexity is told, too. Both sides start from a file,
+of them stands for EM's optimum, whose perplexity is stated, too. Both sides start from a file,
 and both from arrays in memory. Priors are chosen before, on training pages that are held out, as
 CLAX's settings were chosen by its authors; neither choice is timed.
 """
@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.clickmodels import CONVERGED, LENGTH, MEMORY, TOLERANCE, estimated, log_of, progress
 from benchmarks.counting import THREADS
-from benchmarks.measure import child
-from benchmarks.pbm import clax_python
+from benchmarks.measure import ROOT, child, own_python
 from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.fitting import fit_click_model
 from twotowers.fits.models import model_of
@@ -37,6 +36,7 @@ SIZES = {
 }
 TRAINING = {"batch": 8192, "learning_rate": 0.01, "epochs": 100}
 """The authors' own settings for WSCD-2012."""
+REQUIREMENTS = ROOT / "benchmarks" / "clax" / "requirements.txt"
 TOLERANCES = (1e-2, 3e-3, 1e-3, TOLERANCE, CONVERGED, 1e-8)
 
 
@@ -44,12 +44,14 @@ def run(*, sessions: int, held_out: int, clax: bool) -> Iterator[dict]:
     """Yield one row for each model: our fit, and CLAX's if there is to be any."""
     log = log_of(sessions, held_out)
     child("benchmarks.beside_clax:write_arrays", log=log)
+    install = ("--require-hashes", "--requirement", REQUIREMENTS)
+    python = own_python("clax", "CLAX (6 GB, some minutes)", *install) if clax else None
     for name in MODELS:
         peer = {}
         if clax:
             progress(f"training {name} by CLAX")
             fit_log = "benchmarks.clax.clickmodels:fit_log"
-            found = child(fit_log, python=clax_python(), log=log, name=name, **TRAINING)
+            found = child(fit_log, python=python, log=log, name=name, **TRAINING)
             peer = {f"clax {key}": value for key, value in found.items()}
         progress(f"fitting {name} to {sessions:,} sessions")
         chosen = child("benchmarks.beside_clax:choose", log=log, name=name)

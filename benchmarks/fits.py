@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.measure import ROOT, child
-from benchmarks.replay import Arrays, Samples, replay
+from benchmarks.replay import Arrays, replay
 from benchmarks.worlds import SEED, cells_of, read_log, write_log
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
@@ -37,15 +37,8 @@ REPLAY = {"learning_rate": 0.003, "batch": 512, "patience": 3, "min_delta": MIN_
 SETTINGS = {"linear": "fit-linear", "deep": "example-deep"}
 """Settings that train on counts. The deep tower is as in Figures 1 and 5."""
 
-REPLAYS = {"replay, arrays": Arrays, "replay, samples": Samples}
 
-
-METHODS = {
-    "counts": None,
-    "replay, arrays": None,
-    "replay, samples": "replay, arrays",
-    "sessions": "replay, arrays",
-}
+METHODS = {"counts": None, "replay": None, "sessions": "replay"}
 """Each way to fit a log, and the one that it follows: a method with the same losses at the same
 steps. Then only one epoch is timed, since all cost the same."""
 
@@ -81,7 +74,7 @@ def fit_log(*, method: str, tower: str, log: str, epochs: int) -> dict:
     if method == "sessions":
         objectives = [from_sessions(*split) for split in data]
         return timed_fit(model, objectives, settings, seed=SEED)
-    return replay(model, *(REPLAYS[method](*split) for split in data), settings, seed=SEED)
+    return replay(model, *(Arrays(*split) for split in data), settings, seed=SEED)
 
 
 def counts_training(setting: str) -> dict:
@@ -132,51 +125,40 @@ def timed_fit(model, objectives, settings: FitSettings, *, seed: int) -> dict:
     }
 
 
-def summary(
-    rows: list[dict], baselines: tuple[str, ...], references: tuple[str, ...]
-) -> list[dict]:
-    """A row per tower and method: to a common loss, and against the baselines.
+def summary(rows: list[dict], baseline: str = "replay") -> list[dict]:
+    """A row per tower and method: to a common loss, and against the baseline.
 
-    The target is the lowest validation loss of the first baseline, plus the difference that early
+    The target is the lowest validation loss of the baseline, plus the difference that early
     stopping ignores. Values that were not measured, or not reached, are None.
 
     Args:
         rows: as `run` yields them.
-        baselines: methods to compare times to the target with.
-        references: methods to compare position bias with.
+        baseline: the method to compare times and position bias with.
     """
-    found = []
     rows = [completed(row, rows) for row in rows]
+    base = {row["tower"]: row for row in rows if row["method"] == baseline}
+    table = []
     for row in rows:
-        reference = _find(rows, row["tower"], baselines[0])
-        target = min(reference["nll"]) + MIN_DELTA if reference else None
-        found.append(
+        reference = base.get(row["tower"])
+        target = min(reference["nll"]) + MIN_DELTA if reference else -np.inf
+        own = time_to(row, target)
+        theirs = reference and time_to(reference, target)
+        table.append(
             {
                 "tower": row["tower"],
                 "method": row["method"],
-                "sessions": row["sessions"],
                 "lowest": min(row["nll"]),
-                "epochs": f"{len(row['nll'])}{' (1 timed)' if row.get('follows') else ''}",
-                "to_target": reference and time_to(row, target),
-                "compilation": row["compilation"],
-                "per_epoch": row["seconds"][-1] / len(row["seconds"]),
+                "to_target": own,
                 "peak_gb": row["peak_gb"],
-                **{
-                    f"off {name}": bias_difference(row, _find(rows, row["tower"], name))
-                    for name in references
-                },
+                "off": reference and bias_difference(row, reference),
+                "faster": theirs / own if own and theirs else None,
             }
         )
-    for row in found:
-        for baseline in baselines:
-            row[f"against {baseline}"] = ratio(_find(found, row["tower"], baseline), row)
-    return found
+    return table
 
 
-def bias_difference(row: dict, reference: dict | None) -> float | None:
-    """Largest difference at any position, relative to the first position; None without one."""
-    if reference is None:
-        return None
+def bias_difference(row: dict, reference: dict) -> float:
+    """Largest difference at any position, relative to the first position."""
     off = np.subtract(row["bias"], reference["bias"])
     return float(np.abs(off - off[0]).max())
 
@@ -185,23 +167,13 @@ def completed(row: dict, rows: list[dict]) -> dict:
     """A row with one timed epoch, completed with the losses of the method that it follows."""
     if not row.get("follows"):
         return row
-    leader = _find(rows, row["tower"], row["follows"])
+    keys = row["tower"], row["follows"]
+    leader = next(each for each in rows if (each["tower"], each["method"]) == keys)
     seconds = row["seconds"][-1] / len(row["seconds"]) * np.arange(1, len(leader["nll"]) + 1)
     return row | {"seconds": seconds.tolist(), "nll": leader["nll"], "bias": leader["bias"]}
-
-
-def _find(rows: list[dict], tower: str, method: str) -> dict | None:
-    return next((row for row in rows if (row["tower"], row["method"]) == (tower, method)), None)
 
 
 def time_to(row: dict, target: float) -> float | None:
     """Seconds until the validation loss is first at or below the target; None if never."""
     reached = np.flatnonzero(np.array(row["nll"]) <= target)
     return row["seconds"][reached[0]] if len(reached) else None
-
-
-def ratio(slow: dict | None, fast: dict) -> float | None:
-    """Time of the slow one to the target over that of the other; None if one is unknown."""
-    if slow is None or slow["to_target"] is None or fast["to_target"] is None:
-        return None
-    return slow["to_target"] / fast["to_target"]

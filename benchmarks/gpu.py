@@ -11,12 +11,9 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from benchmarks.measure import CACHE, ROOT, compiled_in, seconds
@@ -42,12 +39,6 @@ SIZES = {
 CORES = ["--workflow-profile=profiles/default"]
 LANE = ["strength", "temperature", "weighting", "metric", "position"]
 COMPARED = ("position_bias", "ndcg@10", "nll")
-SAMPLER = [
-    "nvidia-smi",
-    "--query-gpu=utilization.gpu,memory.used",
-    "--format=csv,noheader,nounits",
-    "--loop=1",
-]
 
 
 def run(*, scale: str, settings: list[str], needs_gpu: bool) -> Iterator[dict]:
@@ -76,9 +67,8 @@ def run(*, scale: str, settings: list[str], needs_gpu: bool) -> Iterator[dict]:
     took = seconds(lambda: make(scale, every, *CORES, "--until=clicks"))
     if not kept:
         yield {"what": "click logs, and all that is before them", "seconds": took}
-    with sampled(gpus) as use:
-        took = seconds(lambda: make(scale, every, *devices))
-    yield {"what": "all fits", **made(results, every), **use, "seconds": took}
+    took = seconds(lambda: make(scale, every, *devices))
+    yield {"what": "all fits", **made(results, every), "seconds": took}
     for setting, its in jobs.items():
         yield {"what": setting, **made(results, its)}
     first = {setting: its[:1] for setting, its in jobs.items()}
@@ -140,35 +130,3 @@ def differences(one: pd.DataFrame, other: pd.DataFrame) -> dict[str, float]:
     both = one.merge(other, on=LANE, validate="one_to_one")
     off = (both["value_x"] - both["value_y"]).abs()
     return {f"{metric} off": float(off[both["metric"] == metric].max()) for metric in COMPARED}
-
-
-@contextmanager
-def sampled(gpus: list[str]) -> Iterator[dict[str, float]]:
-    """The use of GPUs during a block, sampled once a second. The dict is filled at the end.
-
-    It holds the mean share of time that a GPU was busy, and the most memory used on one, in GB
-    (10^9 bytes). nvidia-smi does not tell all of it for a part of a GPU.
-    """
-    use = {}
-    if not gpus:
-        yield use
-        return
-    with (
-        tempfile.TemporaryFile("w+") as file,
-        subprocess.Popen([*SAMPLER, f"--id={','.join(gpus)}"], stdout=file) as sampler,
-    ):
-        try:
-            yield use
-        finally:
-            sampler.terminate()
-        sampler.wait()
-        file.seek(0)
-        use |= usage(file.read())
-
-
-def usage(samples: str) -> dict[str, float]:
-    """Mean share of busy time and most memory, from lines of percent and MiB."""
-    rows = [line.split(",") for line in samples.splitlines() if line.count(",") == 1]
-    told = pd.DataFrame(rows, columns=["busy", "mebibytes"]).apply(pd.to_numeric, errors="coerce")
-    use = {"busy": told["busy"].mean() / 100, "gpu_gb": told["mebibytes"].max() * 2**20 / 1e9}
-    return {name: float(value) for name, value in use.items() if np.isfinite(value)}

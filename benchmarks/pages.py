@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import beside_clax, beside_pyclick, clickmodels, fits, gpu, scaling
+from benchmarks import beside_clax, clickmodels, fits, gpu, scaling
 from benchmarks.measure import ROOT
 from scripts.filling import fill_page, filled, markdown
 
@@ -93,18 +93,6 @@ class Table:
         return f"{table}\n\n{where(results[self.part]['machine'])}"
 
 
-def fit_table(part: str, baselines: tuple[str, ...]) -> Table:
-    """Fits to a common loss; the last baseline is what position bias is compared with."""
-    columns = (
-        "tower | fit = method | lowest validation NLL = lowest : .5f | "
-        "to the target, s = to_target : # | peak memory, GB = peak_gb : .2f | "
-        f"position bias, off {baselines[-1]} = off {baselines[-1]} : .3f"
-    )
-    for name in baselines:
-        columns += f" | times faster than {name} = against {name} : #"
-    return Table(part, columns, lambda rows: fits.summary(rows, baselines, baselines[-1:]))
-
-
 def scaling_table(grid: str, *sizes: str) -> Table:
     """A row per size, with both towers.
 
@@ -130,28 +118,17 @@ def scaling_table(grid: str, *sizes: str) -> Table:
     return Table("scaling", f"{columns}most memory, GB = peak : .2f", make)
 
 
-def with_rates(rows: list[dict]) -> list[dict]:
-    """Per temperature: the plain simulator, and counts at the largest size."""
-    plain = {row["temperature"]: row for row in rows if row["simulator"] != "counts"}
-    largest = {row["temperature"]: row for row in rows}.values()  # Sizes grow.
-    return [
-        row | {"rate": round(row["sessions"] / row["seconds"])}
-        for row in (*plain.values(), *largest)
-    ]
-
-
 TABLES: dict[str, Table] = {
-    "fits": fit_table("fits", ("replay, samples", "replay, arrays")),
-    "pbm": fit_table("pbm", ("CLAX",)),
-    "simulator": Table(
-        "simulator",
-        "temperature | simulator | sessions : , | s = seconds : # | "
-        "sessions a second = rate : , | peak memory, GB = peak_gb : .2f",
-        with_rates,
+    "fits": Table(
+        "fits",
+        "tower | fit = method | lowest validation NLL = lowest : .5f | "
+        "to the target, s = to_target : # | times faster than replay = faster : # | "
+        "position bias, off replay = off : .3f | peak memory, GB = peak_gb : .2f",
+        fits.summary,
     ),
     "counting": Table(
         "counting",
-        "counted by = engine | cells : , | s = seconds : # | its plain scan, s = scan : # | "
+        "counted by = engine | cells : , | s = seconds : # | a plain scan, s = scan : # | "
         "peak memory, GB = peak_gb : .2f",
     ),
     "sessions": scaling_table("sessions", "temperature", "sessions", "cells"),
@@ -171,12 +148,6 @@ TABLES: dict[str, Table] = {
         "times faster = faster arrays : # | conditional perplexity = conditional : .4f | "
         "CLAX's = clax conditional : .4f | reached : ? | at the optimum = optimum : .4f",
         beside_clax.compared,
-    ),
-    "clickmodels-pyclick": Table(
-        "beside_pyclick",
-        "model : upper | sessions : , | ours, s = seconds : # | "
-        f"PyClick, {beside_pyclick.ROUNDS} rounds, s = all : # | times faster = faster : #",
-        beside_pyclick.compared,
     ),
     "clickmodels-sessions": Table(
         "clickmodels",
@@ -201,10 +172,9 @@ TABLES: dict[str, Table] = {
     "pipeline": Table("pipeline", " = what | s = seconds : #"),
     "gpu": Table(
         "gpu",
-        " = what | fits : , | s = seconds : # | a kernel ran = busy : .0% | "
-        "GPU memory, GB = gpu_gb : #"
+        " = what | fits : , | s = seconds : #"
         + "".join(f" | {metric}, off GPU = {metric} off : .2g" for metric in gpu.COMPARED),
-        lambda rows: [row for row in rows if "busy" in row or "seed" in row["what"]],
+        lambda rows: [row for row in rows if row["what"] == "all fits" or "seed" in row["what"]],
     ),
 }
 """The table at each place."""

@@ -12,12 +12,13 @@ model (plus the log density of the prior), and the seconds of both.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
+from collections.abc import Iterable
 from itertools import islice
 
 import numpy as np
 
-from benchmarks.beside_pyclick import sessions_of
 from twotowers.experiment.kinds import build_model
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior
@@ -101,6 +102,21 @@ def main(folder: str, path: str, most: int, rounds: int) -> None:
         reached = (problem.objective(np.concatenate([*each.values()])) for each in (peers, found))
         words += "; log-likelihood with prior {:.4f} and {:.4f}".format(*reached)
         print(f"{name:5} {words}; {seconds:.1f} s and {own_seconds:.2f} s", flush=True)
+
+
+def sessions_of(pyclick: str, pages: Iterable[dict]) -> list:
+    """Pages as PyClick's sessions, from a checkout of it."""
+    sys.path.insert(0, pyclick)
+    from pyclick.search_session.SearchResult import SearchResult
+    from pyclick.search_session.SearchSession import SearchSession
+
+    sessions = []
+    for page in pages:
+        session = SearchSession(page["query"])
+        results = zip(page["documents"], map(int, page["clicks"]), strict=True)
+        session.web_results = [SearchResult(*each) for each in results]
+        sessions.append(session)
+    return sessions
 
 
 if __name__ == "__main__":

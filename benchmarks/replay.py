@@ -1,10 +1,8 @@
 """Session replay: fits whose epochs walk through all sessions in Python.
 
-There are two forms. `Samples` is that of the published code of Hager et al. 2025: a data set
-returns one session after the other, and a collate function pads and stacks them. `Arrays` is the
-fastest plain form found here: features stay on the device, and a batch is one fancy index per array
-of the log. (Fancy indices of the features themselves take four times as long on a CPU, since XLA
-copies NumPy's arrays.) Both use the same compiled step.
+The published code of Hager et al. 2025 returns one session after the other, pads and stacks them.
+Here is the fastest plain form that we know: features stay on the device, and a batch is one fancy
+index per array of the log.
 """
 
 from __future__ import annotations
@@ -23,47 +21,6 @@ from twotowers.logs.simulation import Sessions
 from twotowers.losses.cells import softplus
 
 Batch = dict[str, np.ndarray]
-
-
-class Samples:
-    """Sessions one by one, as a map-style data set."""
-
-    shared = None
-
-    def __init__(self, features: np.ndarray, log: Sessions):
-        self.features, self.log = features, log
-
-    def __len__(self) -> int:
-        return len(self.log.query)
-
-    def __getitem__(self, index: int) -> Batch:
-        documents = self.log.documents[index]
-        return {
-            "features": self.features[self.log.query[index], documents],
-            "clicks": self.log.clicks[index],
-            "where": self.log.where[index],
-        }
-
-    def batches(self, order: np.ndarray, size: int) -> Iterator[Batch]:
-        """Collated batches of the sessions in the given order. The last may be smaller."""
-        for start in range(0, len(order), size):
-            yield collate([self[index] for index in order[start : start + size]])
-
-    @staticmethod
-    def relevance(model, shared: None, batch: Batch) -> jax.Array:
-        """[sessions, positions] relevance logits of the documents shown."""
-        return model.relevance(batch["features"])
-
-
-def collate(samples: list[Batch]) -> Batch:
-    """Pad sessions to the longest, and stack them: leaves [sessions, documents, ...]."""
-    longest = max(len(sample["clicks"]) for sample in samples)
-
-    def padded(values: np.ndarray) -> np.ndarray:
-        missing = longest - len(values)
-        return np.pad(values, [(0, missing)] + [(0, 0)] * (values.ndim - 1)) if missing else values
-
-    return {name: np.stack([padded(sample[name]) for sample in samples]) for name in samples[0]}
 
 
 class Arrays:
@@ -98,7 +55,7 @@ def replay(model, train, validation, settings: FitSettings, *, seed: int) -> dic
 
     Args:
         model: a two-tower model; see `twotowers.towers.two_towers`.
-        train, validation: both `Samples` or both `Arrays`.
+        train, validation: sessions.
         settings: see `FitSettings`. An epoch is a pass over all sessions, in `steps` steps.
         seed: of the order of batches.
 

@@ -1,7 +1,6 @@
 """CLAX's ten click models with its own trainer, parameters and collate function, timed.
 
-It runs in a Python environment of CLAX's own, which lacks this project's packages. So it imports
-only `benchmarks.clax.replay` of this project.
+It runs in a Python environment of CLAX's own, and imports nothing of this project.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import optax
 import pyarrow.parquet as pq
 import torch
 from clax import Trainer
+from clax.datasets.utils import SessionCollator
 from clax.models import (
     CascadeModel,
     ClickChainModel,
@@ -27,38 +27,72 @@ from clax.models import (
     UserBrowsingModel,
 )
 from flax import nnx
-from torch.utils.data import DataLoader, Subset
-
-from benchmarks.clax.replay import Clicks, Clock, collator
+from torch.utils.data import DataLoader, Dataset, Subset
 
 VALIDATION = 50_000
 """How many of the held-out pages CLAX's early stopping may see."""
 
 
-class Pages(Clicks):
-    """Pages with the numbers of their query-document pairs."""
+class Pages(Dataset):
+    """Pages of one length, with the numbers of their pairs, in the form of CLAX's data sets."""
 
-    def __init__(self, pair: np.ndarray, clicks: np.ndarray):
-        super().__init__(clicks)
-        self.pair = pair
-
-    @classmethod
-    def of_file(cls, path: str) -> Pages:
-        """From the columns query_doc_ids and clicks of a parquet file of pages of one length."""
+    def __init__(self, path: str):
+        """Read the columns query_doc_ids and clicks of a parquet file."""
         table = pq.read_table(path)
         columns = (table[name].combine_chunks() for name in ("query_doc_ids", "clicks"))
-        return cls(
-            *(
-                column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
-                for column in columns
-            )
+        self.pair, self.clicks = (
+            column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
+            for column in columns
         )
+        self.positions = np.arange(1, self.clicks.shape[1] + 1)
+        self.mask = np.ones(self.clicks.shape[1], bool)
+
+    def __len__(self) -> int:
+        return len(self.clicks)
 
     def __getitem__(self, index: int) -> dict:
-        return super().__getitem__(index) | {"query_doc_ids": self.pair[index]}
+        return {
+            "n": len(self.mask),
+            "positions": self.positions,
+            "clicks": self.clicks[index],
+            "mask": self.mask,
+            "query_doc_ids": self.pair[index],
+        }
 
 
-COLLATE = collator(query_doc_ids=np.int32)
+COLLATE = SessionCollator(
+    query_features={"n": np.int32},
+    doc_features={
+        "query_doc_ids": np.int32, "positions": np.int32, "clicks": np.int32, "mask": bool,
+    },
+)  # fmt: skip
+
+
+class Clock:
+    """Early stopping that also records the time of each epoch.
+
+    The trainer copies this object, and calls it once per epoch.
+    """
+
+    def __init__(self, *, patience: int, min_delta: float):
+        self.patience, self.min_delta = patience, min_delta
+        self.best, self.bad, self.has_improved = np.inf, 0, False
+        self.seconds = []
+        self.start = time.perf_counter()
+
+    def __deepcopy__(self, memo):
+        return self
+
+    @property
+    def should_stop(self) -> bool:
+        return self.bad >= self.patience
+
+    def update(self, loss) -> Clock:
+        self.seconds.append(time.perf_counter() - self.start)
+        self.has_improved = loss < self.best - self.min_delta
+        self.best = min(self.best, float(loss)) if self.has_improved else self.best
+        self.bad = 0 if self.has_improved else self.bad + 1
+        return self
 
 
 def built(name: str, pairs: int, length: int):
@@ -83,9 +117,9 @@ def built(name: str, pairs: int, length: int):
 def fit_log(*, log: str, name: str, batch: int, learning_rate: float, epochs: int) -> dict:
     """Train until early stopping, or for so many epochs, and predict the held-out pages."""
     start = time.perf_counter()
-    train = Pages.of_file(f"{log}/train-clax.parquet")
+    train = Pages(f"{log}/train-clax.parquet")
     reading = time.perf_counter() - start
-    test = Pages.of_file(f"{log}/test-clax.parquet")
+    test = Pages(f"{log}/test-clax.parquet")
     validation = Subset(test, range(min(VALIDATION, len(test))))
     torch.manual_seed(0)
     # Ids count from 1, and CLAX's tables add a row for padding.

@@ -1,9 +1,7 @@
 """The benchmarks: arithmetic, pages, and equal fits of replay and of counts."""
 
 import json
-import os
 import re
-import time
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +13,6 @@ import pytest
 
 from benchmarks import (
     beside_clax,
-    beside_pyclick,
     clickmodels,
     clickmodels_errors,
     clickmodels_longest,
@@ -23,12 +20,11 @@ from benchmarks import (
     gpu,
     measure,
     pages,
-    simulator,
     worlds,
 )
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
-from benchmarks.replay import Arrays, Samples, collate, replay
+from benchmarks.replay import Arrays, replay
 from twotowers.claims.longform import write_results
 from twotowers.errors import InputError
 from twotowers.fitting.counted import PageLog
@@ -60,48 +56,12 @@ def log() -> tuple[np.ndarray, Sessions]:
     return world.features, world.sessions(50, 0.5, "train")
 
 
-# Replay.
-
-
-def test_both_replays_see_the_same_batches(log):
-    features, sessions = log
-    order = np.random.default_rng(0).permutation(50)
-    model = two_towers("linear", width=5, pairs=0, positions=4, seed=0)
-    samples, arrays = Samples(*log), Arrays(*log)
-    sizes = []
-    for one, other in zip(samples.batches(order, 16), arrays.batches(order, 16), strict=True):
-        np.testing.assert_array_equal(one["clicks"], other["clicks"])
-        np.testing.assert_allclose(
-            samples.relevance(model, None, one),
-            arrays.relevance(model, arrays.shared, other),
-            rtol=1e-5,
-        )
-        sizes.append(len(one["clicks"]))
-    assert sizes == [16, 16, 16, 2]
-    first = samples[7]
-    np.testing.assert_array_equal(
-        first["features"], features[sessions.query[7]][sessions.documents[7]]
-    )
-
-
-def test_collate_pads_to_the_longest():
-    samples = [
-        {"clicks": np.ones(size), "features": np.ones((size, 3)), "where": np.ones(size, bool)}
-        for size in (2, 4)
-    ]
-    batch = collate(samples)
-    assert batch["features"].shape == (2, 4, 3)
-    np.testing.assert_array_equal(batch["where"].sum(1), [2, 4])
-    np.testing.assert_array_equal(batch["clicks"].sum(1), [2, 4])
-
-
-@pytest.mark.parametrize("kind", [Samples, Arrays])
-def test_replay_stops_early_at_the_loss_of_its_log(kind):
+def test_replay_stops_early_at_the_loss_of_its_log():
     """With one document and one position, the optimum is the entropy of the click rate."""
     clicks = np.random.default_rng(0).random((400, 1)) < 0.3
     zeros = np.zeros(400, int)
     sessions = Sessions(zeros, zeros[:, None], clicks, np.ones_like(clicks))
-    data = kind(np.zeros((1, 1, 5), np.float32), sessions)
+    data = Arrays(np.zeros((1, 1, 5), np.float32), sessions)
     model = two_towers("linear", width=5, pairs=0, positions=1, seed=0)
     stopping = {"epochs": 60, "patience": 3, "min_delta": 1e-5}
     settings = FitSettings(learning_rate=0.05, batch=100, steps=4, **stopping)
@@ -114,54 +74,15 @@ def test_replay_stops_early_at_the_loss_of_its_log(kind):
     assert np.diff(found["seconds"]).min() > 0
 
 
-# Simulators.
-
-
-@pytest.mark.parametrize("temperature", [0, 0.5])
-def test_the_plain_simulator_draws_pages_of_the_policy_and_shuffled_ones(temperature):
-    world = worlds.shapes(3, 4, 1)
-    counts = simulator.plain_counts(world, 600, temperature)
-    assert counts.sessions.sum() == 600
-    assert (counts.clicks <= counts.impressions).all()
-    followed = np.take_along_axis(counts.impressions, world.order[:, None, :], axis=1)
-    # A shuffled page puts the policy's document at a position once in four.
-    expected = 600 * 4 * (1 - temperature * 3 / 4)
-    assert followed.sum() == pytest.approx(expected, abs=4 * np.sqrt(600 * 4) * temperature)
-
-
 # Measuring.
 
 
-def test_a_child_has_its_own_peak_memory():
-    held = np.ones(40_000_000)  # 320 MB here, not there
-    small = {"simulator": "counts", "queries": 3, "sessions": 100, "temperature": 0}
-    found = child("benchmarks.simulator:time_simulator", **small)
-    assert found["seconds"] > 0
+def test_a_child_has_its_own_peak_memory(tmp_path):
+    held = np.ones(60_000_000)  # 480 MB here, not there
+    log = {"path": str(tmp_path / "log.parquet"), "pages": 100, "queries": 3}
+    found = child("benchmarks.counting:generate", **log)
+    assert found["pages"] == 100
     assert 0.01 < found["peak_gb"] < held.nbytes / 1e9 < peak()
-
-
-NVIDIA_SMI = """#!/bin/sh
-case "$*" in *--id=GPU-a,GPU-b*) echo '40, 1000'; echo '[N/A], 3000'; echo '80, [N/A]';; esac
-printf cut
-touch {done}
-exec sleep 100
-"""
-
-
-def test_what_the_own_gpus_do_is_sampled(tmp_path, monkeypatch):
-    (tmp_path / "nvidia-smi").write_text(NVIDIA_SMI.format(done=tmp_path / "done"))
-    (tmp_path / "nvidia-smi").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with gpu.sampled(["GPU-a", "GPU-b"]) as use:
-        while not (tmp_path / "done").exists():
-            time.sleep(0.01)
-        assert use == {}
-    assert use == {"busy": pytest.approx(0.6), "gpu_gb": pytest.approx(3.145728)}
-
-
-@pytest.mark.parametrize("samples", ["", "No devices were found\n", "[N/A], [N/A]\n"])
-def test_gpus_that_tell_nothing(samples):
-    assert gpu.usage(samples) == {}
 
 
 # Tables.
@@ -169,26 +90,18 @@ def test_gpus_that_tell_nothing(samples):
 
 def test_a_fit_is_compared_at_the_first_epoch_that_reaches_the_target():
     def row(method, seconds, nll, bias):
-        lane = {"tower": "linear", "method": method, "sessions": 10}
-        found = {"seconds": seconds, "nll": nll, "bias": bias}
-        return {**lane, **found, "compilation": 0.0, "peak_gb": 1.0}
+        lane = {"tower": "linear", "method": method, "peak_gb": 1.0}
+        return {**lane, "seconds": seconds, "nll": nll, "bias": bias}
 
     rows = [
         row("counts", [1, 2, 3], [0.5, 0.3, 0.2], [1, 0.5]),
-        row("replay, samples", [40, 80, 120], [0.6, 0.4, 0.3], [0, -0.51]),
+        row("replay", [40, 80, 120], [0.6, 0.4, 0.3], [0, -0.51]),
         row("sessions", [1, 2], [0.6, 0.31], [0, 0]),
     ]
-    ours, theirs, never = fits.summary(
-        rows, ("replay, samples", "replay, arrays"), ("replay, samples", "replay, arrays")
-    )
-    assert ours["to_target"] == 2
-    assert theirs["to_target"] == 120
-    assert ours["against replay, samples"] == 60
-    assert ours["against replay, arrays"] is None
-    assert ours["off replay, samples"] == pytest.approx(0.01)
-    assert ours["off replay, arrays"] is None
-    assert never["to_target"] is None
-    assert never["against replay, samples"] is None
+    ours, theirs, never = fits.summary(rows)
+    assert (ours["to_target"], theirs["to_target"], never["to_target"]) == (2, 120, None)
+    assert (ours["faster"], theirs["faster"], never["faster"]) == (60, 1, None)
+    assert ours["off"] == pytest.approx(0.01)
 
 
 def test_pages_hold_what_was_measured():
@@ -214,16 +127,12 @@ def results() -> dict:
     fitted = {"what": "fit", "model": "gctr", "sessions": 10, "read": 1, "statistics": 0.5}
     fitted |= {"estimation": 0.5, "seconds": 2, "cycles": 0, "conditional": 1.5, "fit_gb": 1}
     return {
-        "clickmodels": [{"what": "plain scan, Arrow", "sessions": 10, "seconds": 1}, fitted],
+        "clickmodels": [{"what": "plain scan", "sessions": 10, "seconds": 1}, fitted],
         "beside_clax": [
             {"what": "beside CLAX", "model": "gctr", "sessions": 10, "file": 2.0, "arrays": 1.0}
             | {"conditional": 1.5, "tolerance": 3e-4, "clax file": 104.0, "clax arrays": 100.0}
             | {"clax epochs": 2, "clax ended": ended, "clax conditional": 1.6}
             for ended in (True, False)
-        ],
-        "beside_pyclick": [
-            {"what": "beside PyClick", "model": "pbm", "sessions": 10, "seconds": 2}
-            | {"cycles": 3, "peer": 8, "rounds": 1}
         ],
     }
 
@@ -237,8 +146,6 @@ def test_seconds_beside_the_peers(results):
     assert (clax["faster file"], clax["faster arrays"], clax["reached"]) == (52, 100, True)
     assert "faster file" not in cut
     assert cut["reached"] is None
-    (pyclick,) = beside_pyclick.compared(results["beside_pyclick"])
-    assert (pyclick["all"], pyclick["faster"]) == (400, 200)
     assert clickmodels.by_sessions(rows) == [{"model": "gctr", "seconds 10": 2, "fit_gb 10": 1}]
 
 
@@ -260,14 +167,12 @@ def test_unknown_part(capsys):
 
 
 def test_quick_parts_run_and_fill_their_tables(here, tmp_path):
-    main(["simulator", "counting", "--quick"])
+    main(["counting", "--quick"])
     results = pages.read(tmp_path / "quick")
-    assert set(results) == {"simulator", "counting"} < set(PARTS)
-    text = pages.fill("<!-- simulator -->\n<!-- /simulator -->", results)
-    assert text.count("\n| ") == 1 + 2 * 2  # temperatures, simulators
-    assert {"twotowers", "DuckDB", "Arrow"} <= {
-        row["engine"] for row in results["counting"]["rows"]
-    }
+    assert set(results) == {"counting"} < set(PARTS)
+    text = pages.fill("<!-- counting -->\n<!-- /counting -->", results)
+    assert text.count("\n| ") == 1 + 2
+    assert {"twotowers", "DuckDB"} == {row["engine"] for row in results["counting"]["rows"]}
     json.dumps(results)
 
 
@@ -289,7 +194,7 @@ def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, c
         for row in fitted.values()
         if "converged" in row
     )
-    assert {"plain scan, Arrow", "group-by, DuckDB"} < {row["what"] for row in rows}
+    assert {"plain scan", "group-by, DuckDB"} < {row["what"] for row in rows}
     assert "fitting dbn to 2,000 sessions" in capsys.readouterr().err
     longest = pages.read(tmp_path / "quick")["clickmodels_longest"]["rows"]
     longest = {row["model"]: row for row in longest if row["what"] == "fit"}
@@ -305,15 +210,12 @@ def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, c
     assert [row["with_error"] * row["number"] for row in errors] == [pairs + 9, 2 * pairs + 1]
 
 
-def test_click_models_run_beside_their_peers(here, tmp_path, monkeypatch):
-    """Without the peers, which a test cannot install: our side, and the arrays that CLAX takes."""
+def test_click_models_run_against_clax(here, tmp_path, monkeypatch):
+    """Without CLAX, which a test cannot install: our side, and the arrays that CLAX takes."""
     monkeypatch.setattr(beside_clax, "MODELS", ["cm", "pbm"])
-    monkeypatch.setattr(beside_pyclick, "TIMED", {"PBM": 1})
-    monkeypatch.setattr(beside_pyclick, "PYCLICK", tmp_path / "nothing")
-    main(["beside_clax", "beside_pyclick", "--quick"])
+    main(["beside_clax", "--quick"])
     rows = pages.read(tmp_path / "quick")
     assert [row["model"] for row in rows["beside_clax"]["rows"]] == ["cm", "pbm"]
-    assert [row["model"] for row in rows["beside_pyclick"]["rows"]] == ["pbm"]
     log = Path(clickmodels.log_of(2000, 500))
     arrays = {split: dict(np.load(log / f"{split}.npz")) for split in ("train", "test")}
     train = arrays["train"]
