@@ -1,7 +1,7 @@
-"""Recorded verdicts, gates that failed, and the authors' own results judged -> docs/verdicts.md.
+"""Recorded verdicts, gates that fail, and the authors' own results judged -> docs/verdicts/*.csv.
 
-`python -m scripts.export_verdicts` fills the tables, in three minutes. `make record` fills those of
-recorded verdicts alone.
+`python -m scripts.export_verdicts` writes the tables, in three minutes. `make record` writes those
+of recorded verdicts alone. `docs/verdicts/thresholds.csv` is kept by hand.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from twotowers.claims.claims import CONTRADICTED, REPRODUCED, Claims
 from twotowers.claims.judging import AUTHORS, authors_of, on_authors
 from twotowers.claims.standing import REAL, SIMULATION
 from twotowers.experiment.matrix import item_needs
+from twotowers.files.artefacts import atomic
 from twotowers.report.paper_page import tally
 from twotowers.root import ROOT
 
 PAGE = ROOT / "docs" / "verdicts.md"
+FOLDER = PAGE.with_suffix("")
 RESTS = "rests on fits that fail a gate: "
 """Before the fits, in the reason of a verdict (`twotowers.claims.judging`)."""
 FIT = ["paper", "name", "setting"]
@@ -31,7 +33,7 @@ DECIDED = (REPRODUCED, CONTRADICTED)
 
 
 def main() -> None:
-    fill_page(PAGE, {**of_records(), "authors": of_authors(papers())})
+    write({**of_records(), "authors": of_authors(papers())})
 
 
 def papers(root: Path = ROOT) -> list[str]:
@@ -64,57 +66,67 @@ def gates(root: Path = ROOT) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def of_records(root: Path = ROOT) -> dict[str, str]:
-    """The tables of recorded verdicts, by their places."""
-    found = records(root)
+def of_records(root: Path = ROOT) -> dict[str, pd.DataFrame]:
+    """The tables of recorded verdicts, by the names of their files."""
+    recorded = records(root)
     return {
-        "recorded": verdicts(found),
-        "runs": runs(found),
-        "other-runs": beside(found),
-        "failing": failing(found, gates(root)),
+        "recorded": counts(recorded),
+        "runs": runs(recorded),
+        "other_runs": other_runs(recorded),
+        "failing_gates": failing(recorded, gates(root)),
     }
 
 
-def verdicts(found: pd.DataFrame) -> str:
-    """Claims by verdict: a row per paper, record, origin and kind of data, and one per record."""
-    keys = ["name", "paper", "origin", "stands_on"]
+def write(tables: dict[str, pd.DataFrame]) -> None:
+    """Write tables to docs/verdicts, and fill docs/verdicts.md."""
+    for name, table in tables.items():
+        with atomic(FOLDER / f"{name}.csv") as temporary:
+            table.to_csv(temporary, index=False, lineterminator="\n")
+    fill_page(PAGE, {"laptop": summary(tables["recorded"])})
+
+
+def counts(recorded: pd.DataFrame) -> pd.DataFrame:
+    """Claims by verdict: a row per paper, run, origin and kind of data."""
     rows = []
-    for name, record in found.groupby("name"):
-        groups = [*record.groupby(keys), ((name, "all", "", ""), record)]
-        for (_, paper, origin, data), own in groups:
-            counts = tally(own.to_dict("records"))
-            whose = origin.removesuffix(" claim")
-            rows.append([f"{paper}, {name}", whose, data, len(own), *counts.values()])
-    return markdown(["paper, run", "whose claims", "stands on", "claims", *tally([])], rows)
+    for keys, own in recorded.groupby(["name", "paper", "origin", "stands_on"]):
+        name, paper, origin, data = map(str, keys)
+        rows.append(
+            {"paper": paper, "run": name, "whose claims": origin.removesuffix(" claim")}
+            | {"stands on": data, "claims": len(own), **tally(own.to_dict("records"))}
+        )
+    return pd.DataFrame(rows)
 
 
-def runs(found: pd.DataFrame) -> str:
-    """What each recorded run was: a row per paper and record.
+def summary(table: pd.DataFrame, run: str = "laptop") -> str:
+    """The counts of one run, a row per paper."""
+    own = table[table["run"] == run].drop(columns=["run", "whose claims", "stands on"])
+    totals = own.groupby("paper").sum().reset_index()
+    return markdown(list(totals), totals.to_numpy().tolist())
+
+
+def runs(recorded: pd.DataFrame) -> pd.DataFrame:
+    """What each recorded run was: a row per paper and run.
 
     Minutes add up all jobs. Gigabytes are those of the largest job.
     """
-    first = found.groupby(["name", "paper"], as_index=False).first()
-    rows = [
-        [
-            f"{run.paper}, {run.name}", run.seeds, run.date, run.commit, run.processor,
-            f"{float(run.seconds) / 60:.0f}" if run.seconds else "–",
-            f"{float(run.megabytes) / 1000:.1f}" if run.megabytes else "–",
-        ]
-        for run in first.itertuples(index=False)
-    ]  # fmt: skip
-    return markdown(["paper, run", "seeds", "date", "code", "processor", "minutes", "GB"], rows)
+    first = recorded.groupby(["name", "paper"], as_index=False).first()
+    minutes = pd.to_numeric(first["seconds"]) / 60
+    gigabytes = pd.to_numeric(first["megabytes"]) / 1000
+    first = first.assign(minutes=minutes.round(), GB=gigabytes.round(1))
+    columns = ["paper", "name", "seeds", "date", "commit", "processor", "minutes", "GB"]
+    return first[columns].rename(columns={"name": "run"}).convert_dtypes()
 
 
-def beside(found: pd.DataFrame, base: str = "laptop") -> str:
-    """Verdicts of other records beside those of `base`, a row per paper and record.
+def other_runs(recorded: pd.DataFrame, base: str = "laptop") -> pd.DataFrame:
+    """Verdicts of other runs against those of `base`, a row per paper and run.
 
-    Claims that no data set enters are left out. Of claims that only `base` decides, those stand
-    apart that each seed of the other run leaves where `base` has them.
+    Claims that no data set enters are left out. Of claims that only `base` decides, those have a
+    column of their own that each seed of the other run leaves where `base` has them.
     """
     rows = []
-    own = found[(found["name"] == base) & (found["stands_on"] != SIMULATION)]
+    own = recorded[(recorded["name"] == base) & (recorded["stands_on"] != SIMULATION)]
     known = own.set_index(["paper", "claim"])["verdict"].rename("here")
-    for (paper, name), other in found[found["name"] != base].groupby(["paper", "name"]):
+    for keys, other in recorded[recorded["name"] != base].groupby(["paper", "name"]):
         there = other.set_index(["paper", "claim"])[["verdict", "held"]]
         both = pd.concat([known, there], axis=1, join="inner")
         here, decided = both["here"].isin(DECIDED), both["verdict"].isin(DECIDED)
@@ -122,50 +134,45 @@ def beside(found: pd.DataFrame, base: str = "laptop") -> str:
         held = both["held"].str.extract(r"^(\d+) of (\d+)$").astype(float)
         alike = (both["here"] == REPRODUCED) & (held[0] == held[1])
         alike |= (both["here"] == CONTRADICTED) & (held[0] == 0)
-        kinds = [
-            here & equal, here & ~decided & alike, here & ~decided & ~alike,
-            here & decided & ~equal, decided & ~here,
-        ]  # fmt: skip
-        told = (", ".join(both.index[kind].get_level_values("claim")) or "–" for kind in kinds)
-        rows.append([f"{paper}, {name}", len(both), *told])
-    heads = [
-        "the same", "undecided, but so with each seed left out", "undecided", "the opposite",
-        "decided by this run alone",
-    ]  # fmt: skip
-    return markdown(["paper, run", "claims", *heads], rows)
+        kinds = {
+            "the same": here & equal,
+            "undecided, but so with each seed left out": here & ~decided & alike,
+            "undecided": here & ~decided & ~alike,
+            "the opposite": here & decided & ~equal,
+            "decided by this run alone": decided & ~here,
+        }
+        claims = both.index.get_level_values("claim")
+        named = {heading: ", ".join(claims[kind]) for heading, kind in kinds.items()}
+        rows.append(dict(zip(("paper", "run"), keys, strict=True)) | {"claims": len(both)} | named)
+    return pd.DataFrame(rows)
 
 
-def failing(found: pd.DataFrame, gates: pd.DataFrame) -> str:
+def failing(recorded: pd.DataFrame, gates: pd.DataFrame) -> pd.DataFrame:
     """Fits whose gates fail, and the claims that are undecided for it.
 
     Args:
-        found: Verdicts, from `records`. Their reasons name the fits that they rest on.
+        recorded: Verdicts, from `records`. Their reasons name the fits that they rest on.
         gates: All that fail, from `gates`; records of older code have none.
     """
-    rows = found[found["reason"].str.startswith(RESTS)]
+    rows = recorded[recorded["reason"].str.startswith(RESTS)]
     texts = rows["reason"].str.removeprefix(RESTS).str.split("; ")
     rows = rows.assign(fit=texts).explode("fit")
     rows[["setting", "reason"]] = rows["fit"].str.split(" ", n=1, expand=True)
     named = rows.groupby(FIT).agg(claims=("claim", ", ".join), reason=("reason", "first"))
-    told = gates.groupby(FIT).agg(text=("text", "; ".join)).join(named, how="outer")
-    told["text"] = told["text"].fillna(told["reason"])
-    return markdown(
-        ["paper, run", "fit", "what fails", "undecided for it"],
-        (
-            [f"{paper}, {name}", setting, own["text"], own["claims"]]
-            for (paper, name, setting), own in told.fillna("–").iterrows()
-        ),
-    )
+    failed = gates.groupby(FIT).agg(text=("text", "; ".join)).join(named, how="outer")
+    failed["text"] = failed["text"].fillna(failed["reason"])
+    names = {"name": "run", "setting": "fit", "text": "what fails", "claims": "undecided for it"}
+    return failed.drop(columns="reason").reset_index().rename(columns=names)
 
 
-def of_authors(names: Iterable[str]) -> str:
+def of_authors(names: Iterable[str]) -> pd.DataFrame:
     """Claims that fail on their authors' own numbers, or hold in some triples of their runs."""
     rows = []
     for paper in names:
         given, needs = published.results(paper), item_needs(paper)
         if given is None or given.empty:
             continue
-        given, told = given.assign(stands_on=REAL), {"fails": [], "holds": []}
+        given, claims = given.assign(stands_on=REAL), {"fails": [], "holds": []}
         for claim in claims_of(paper):
             own = authors_of(claim, given, needs)
             _, verdict, words = on_authors(claim, own) if len(own) else ("", "", "")
@@ -174,9 +181,13 @@ def of_authors(names: Iterable[str]) -> str:
             fails = words.startswith("fails") or verdict == AUTHORS[CONTRADICTED]
             if fails or (share and share[1] != "100%"):
                 text = f"{claim.id} ({share[1]})" if share else claim.id
-                told["fails" if fails else "holds"].append(text)
-        rows.append([paper, *(", ".join(texts) or "–" for texts in told.values())])
-    return markdown(["paper", "fails", "holds, but not in all triples"], rows)
+                claims["fails" if fails else "holds"].append(text)
+        texts = {name: ", ".join(each) for name, each in claims.items()}
+        rows.append(
+            {"paper": paper, "fails": texts["fails"]}
+            | {"holds, but not in all triples": texts["holds"]}
+        )
+    return pd.DataFrame(rows)
 
 
 if __name__ == "__main__":

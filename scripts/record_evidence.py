@@ -3,7 +3,7 @@
 Gates that fail go to recorded/gates/<name>.csv.
 
 `make record SCALE=paper PAPERS=zhang2023` makes the pages first, and calls this. The tables of
-docs/verdicts.md follow from these files.
+docs/verdicts follow from these files.
 """
 
 import argparse
@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from scripts.export_verdicts import PAGE, of_records
-from scripts.filling import fill_page
+from scripts.export_verdicts import of_records, write
 from twotowers.claims.recorded import write_recorded
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
@@ -38,7 +37,7 @@ def main() -> None:
     name = "-".join([*(Path(path).stem for path in given.config), given.scale])
     for paper in given.papers or settings["papers"]:
         record(Path(settings["figures"]) / given.scale, paper, name=name, scale=given.scale)
-    fill_page(PAGE, of_records())
+    write(of_records())
 
 
 def record(figures: Path, paper: str, *, name: str, scale: str, root: Path = ROOT) -> Path:
