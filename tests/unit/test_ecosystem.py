@@ -100,3 +100,11 @@ def test_actionlint():
     if not shutil.which("actionlint"):
         pytest.skip("actionlint is not installed")
     subprocess.run(["actionlint", *WORKFLOWS], check=True)
+
+
+def test_the_output_in_the_readme_is_that_of_the_tutorial():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    tutorial = (ROOT / "docs" / "tutorial_log.md").read_text(encoding="utf-8").splitlines()
+    lines = re.search(r"```text\n(.*?)```", readme, re.DOTALL)[1].splitlines()
+    assert len(lines) > 5
+    assert set(lines) <= set(tutorial)
