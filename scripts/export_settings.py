@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,10 @@ HEAD = """\
 
 `config.yaml` says what is run, a paper's `experiment.yaml` what the paper consists of. A key in
 bold is required; `=` says what holds where a key is left out. "One or several": a list is
-[lanes](glossary.md). Editors read [config.schema.json](../config/config.schema.json) and
+[lanes](glossary.md). This page has the first sentence of each description; editors show the whole,
+from [config.schema.json](../config/config.schema.json) and
 [experiment.schema.json](../config/experiment.schema.json). `python -m scripts.export_settings`
-makes this page from the classes in `twotowers/experiment/`.
+makes all three from the classes in `twotowers/experiment/`.
 """
 
 
@@ -95,7 +97,7 @@ def reference() -> Iterator[str]:
         for name, each in sorted(schema.get("$defs", {}).items()):
             if "properties" in each:
                 yield f"\n### {name}\n"
-                yield inspect.cleandoc(each.get("description", "")).replace("\n", " ") + "\n"
+                yield f"{_first_sentence(each)}\n"
                 yield from _keys(each, name, seen)
 
 
@@ -109,11 +111,10 @@ def _keys(schema: Mapping[str, Any], section: str, seen: dict[str, str]) -> Iter
     required = schema.get("required", schema.get("then", {}).get("required", []))
     alike: dict[str, list[str]] = {}
     for key, each in schema["properties"].items():
-        text = inspect.cleandoc(each.get("description", "")).replace("\n", " ")
+        text = _first_sentence(each)
         name = f"**`{key}`**" if key in required else f"`{key}`"
-        line = (
-            f"- {name}: {_words(each)}{'' if key in required else _default(each)}. {text}".strip()
-        )
+        values = f"{_words(each)}{'' if key in required else _default(each)}".removeprefix(" = ")
+        line = f"- {name}: {values}{'. ' if values else ''}{text}".strip()
         if seen.setdefault(line, section) == section:
             yield line
         else:
@@ -122,13 +123,20 @@ def _keys(schema: Mapping[str, Any], section: str, seen: dict[str, str]) -> Iter
         yield f"- {', '.join(names)}: as in [{other}](#{other.lower()})."
 
 
+def _first_sentence(each: Mapping[str, Any]) -> str:
+    """The first sentence of a description; the schemas have the whole."""
+    text = inspect.cleandoc(each.get("description", "")).replace("\n", " ")
+    return re.split(r"(?<!Eq\.)(?<!al\.)(?<=\.) (?=[A-Z])", text)[0]
+
+
 def _default(each: Mapping[str, Any]) -> str:
     value = each.get("default")
     return "" if value in (None, {}, []) else f" = `{json.dumps(value)}`"
 
 
-KINDS = {"integer": "integer", "number": "number", "string": "text", "boolean": "true, false"}
-LIMITS = {"minimum": "≥", "maximum": "≤", "exclusiveMinimum": ">"}
+KINDS = {"integer": "integer", "number": "number", "string": "", "boolean": ""}
+"""What a value is. Text and truth values need no word: a default or the sentence shows them."""
+LIMITS = {"minimum": "≥", "exclusiveMinimum": ">"}
 
 
 def _words(each: Mapping[str, Any]) -> str:
@@ -144,18 +152,23 @@ def _words(each: Mapping[str, Any]) -> str:
         arrays = [option for option in options if option.get("type") == "array"]
         if len(options) == 2 and arrays and options[0] == arrays[0].get("items"):
             return f"{_words(options[0])}; one or several"
-        return " or ".join(dict.fromkeys(map(_words, options)))
+        if len(options) == 1:
+            return _words(options[0])
+        return " or ".join(dict.fromkeys(_words(option) or "text" for option in options))
     kind = each.get("type")
     if isinstance(kind, list):
         return "a kind, alone or with its options"
     if kind == "array":
         inner = each.get("items", {})
-        return f"list of {_words(inner)}" if inner else "list"
+        return f"list of {_words(inner)}".removesuffix(" of ") if inner else "list"
     if kind == "object":
         inner = each.get("additionalProperties")
-        return f"by name: {_words(inner)}" if isinstance(inner, Mapping) and inner else "mapping"
+        words = _words(inner) if isinstance(inner, Mapping) and inner else ""
+        return f"by name: {words}" if words else "by name"
+    if "maximum" in each:
+        return f"{each.get('minimum', each.get('exclusiveMinimum', 0)):g} to {each['maximum']:g}"
     limits = [f"{word} {each[limit]:g}" for limit, word in LIMITS.items() if limit in each]
-    return f"{KINDS.get(kind, 'any value')} {', '.join(limits)}".strip()
+    return limits[0] if limits else KINDS.get(kind, "any value")
 
 
 if __name__ == "__main__":
