@@ -4,11 +4,13 @@ import itertools
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit, xlog1py, xlogy
 
 from twotowers.errors import InputError
+from twotowers.fits.fitting import fit_click_model
 from twotowers.fitting.alternating import ExpectationMaximisation, alternate
 from twotowers.fitting.click_rates import ClickRates
 from twotowers.fitting.em import fit_em
@@ -391,3 +393,27 @@ def test_bad_cells(change, message):
     good = Cells(*(np.array(each) for each in ([0, 1], [0, 0], [5, 5], [1, 2])))
     with pytest.raises(InputError, match=message):
         Statistics.of_cells(POSITION_BASED, *good._replace(**change), pairs=2, positions=1)
+
+
+def test_the_fit_of_rare_clicks_ends_at_the_maximum():
+    """At a click rate of .005, within a twentieth of a standard error of examination."""
+    rng = np.random.default_rng(5)
+    pair, position = np.nonzero(rng.random((2000, 10)) < 0.4)
+    shown = rng.integers(1, 60, len(pair)) * 5
+    attraction, examination = rng.beta(1, 82, 2000), np.arange(1, 11) ** -0.7
+    clicks = rng.binomial(shown, attraction[pair] * examination[position])
+    log = pd.DataFrame(
+        {
+            "query": pair // 10,
+            "document": pair,
+            "position": position + 1,
+            "impressions": shown,
+            "clicks": clicks,
+        }
+    )
+    tables = [
+        fit_click_model(log, "pbm", prior=None, **options).examination()
+        for options in ({}, {"tolerance": 0})
+    ]
+    short = (tables[0]["estimate"] - tables[1]["estimate"]).abs() / tables[1]["error"]
+    assert short[1:].max() < 0.05

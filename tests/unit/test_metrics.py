@@ -1,5 +1,7 @@
 """nDCG and MRR against closed forms, a loop over ranks, and Rax."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 import rax
@@ -105,13 +107,33 @@ def test_random_lists_against_naive(topn):
 def test_rax_finds_the_same():
     rng = np.random.default_rng(1)
     where = rng.random((50, 12)) < 0.7
-    # Ties, infinite scores, and labels that are not whole.
-    scores = rng.choice([0.0, 0.5, 1.0, np.inf, -1e30], where.shape).astype(np.float32)
+    # No ties, since Rax ranks these in their order; infinite scores; labels that are not whole.
+    scores = rng.permuted(np.tile(np.append(np.arange(10.0), [np.inf, -1e30]), (50, 1)), axis=1)
     labels = rng.choice([0.0, 0.5, 1.0, 4.0], where.shape).astype(np.float32)
     for ours, name in [(ndcg, "ndcg"), (dcg, "dcg"), (mrr, "mrr")]:
         metric = getattr(rax, f"{name}_metric")
         theirs = metric(scores, labels, where=where, topn=5, reduce_fn=None)
         np.testing.assert_allclose(ours(scores, labels, where=where, topn=5), theirs, rtol=1e-5)
+
+
+@pytest.mark.parametrize("metric", [ndcg, dcg, mrr, arp])
+def test_equal_scores_count_by_expectation(metric):
+    """The mean over all orders of a list, each of which ranks equal scores as it has them."""
+    rng = np.random.default_rng(2)
+    options = {} if metric is arp else {"topn": 3}
+    for _ in range(20):
+        scores, labels = rng.integers(3, size=6), rng.integers(3, size=6)
+        orders = [np.argsort(np.lexsort((order, -scores))) for order in permutations(range(6))]
+        ranked = -np.array(orders, float)
+        labels_, where = np.tile(labels, (len(ranked), 1)), np.ones(ranked.shape, bool)
+        expected = metric(ranked, labels_, where=where, **options).mean()
+        assert one(metric, scores, labels, **options) == pytest.approx(expected)
+
+
+def test_constant_scores_of_a_sorted_list_are_as_good_as_chance():
+    labels = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+    assert one(ndcg, [0.0] * 10, labels) == pytest.approx(one(ndcg, [0.0] * 10, labels[::-1]))
+    assert one(ndcg, [0.0] * 10, labels) < 0.6
 
 
 def test_scores_that_are_no_numbers_rank_last_but_ahead_of_padding():

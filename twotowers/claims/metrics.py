@@ -3,6 +3,10 @@
 Libraries disagree on nDCG. Here, as in Rax, the gain is 2^y - 1, the discount is
 1 / log2(1 + rank), and a list without a relevant document counts 0. (LightGBM and
 allRank >= 1.4.1 count it 1, which shifts absolute values.)
+
+Documents with equal scores count by expectation, as if each of their orders were as likely
+(McSherry and Najork 2008). So a model that scores all alike is as good as chance, however lists
+are sorted.
 """
 
 from __future__ import annotations
@@ -28,8 +32,7 @@ def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         topn: the last rank that counts.
 
     Returns:
-        [queries] float64 in [0, 1]; 0 for a list without a positive label. Documents with equal
-        scores are ranked in their order.
+        [queries] float64 in [0, 1]; 0 for a list without a positive label.
 
     Example:
         >>> scores, labels = np.array([[0.3, 0.2, 0.1]]), np.array([[0, 1, 0]])
@@ -66,8 +69,11 @@ def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         >>> mrr(scores, labels, where=np.ones((1, 3), bool)).tolist()
         [0.5]
     """
-    relevant = _ranked(np.asarray(labels) >= 1, scores, where)[:, :topn]
-    return (relevant / (1 + np.arange(relevant.shape[1]))).max(-1, initial=0)
+    share, place, size = _ranked(np.asarray(labels) >= 1, scores, where, places=True)
+    # If no document before was relevant, all relevant ones of this score are among those left.
+    none = np.cumprod(np.maximum(1 - share * size / (size - place), 0), axis=-1)
+    first = -np.diff(none, axis=-1, prepend=1)[:, :topn]
+    return first @ (1 / (1 + np.arange(first.shape[1])))
 
 
 def arp(scores, labels, *, where) -> np.ndarray:
@@ -76,7 +82,7 @@ def arp(scores, labels, *, where) -> np.ndarray:
     It is that of Joachims et al. (2017), here with graded labels. Lower is better.
 
     Args:
-        scores, labels, where: as in `ndcg`. Documents with equal scores are ranked in their order.
+        scores, labels, where: as in `ndcg`.
 
     Returns:
         [queries] float64, 1 or more. A list without a positive label has 0, as in the published
@@ -210,12 +216,25 @@ def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
     return (truth * relevance).sum(-1) / np.where(constant, np.nan, spread)
 
 
-def _ranked(values: np.ndarray, scores, where) -> np.ndarray:
-    """[queries, documents] values in the order of scores, and 0 in the place of padding.
+def _ranked(values, scores, where, *, places: bool = False):
+    """[queries, documents] values in the order of scores, and 0 in the place of padding. Documents
+    with equal scores have their mean. If asked, also places among such documents and their number.
 
     Padding comes last, behind documents whose scores are no numbers.
     """
     where = np.asarray(where)
     down = np.nan_to_num(-np.asarray(scores, float), nan=np.finfo(float).max)
-    order = np.argsort(np.where(where, down, np.inf), kind="stable", axis=-1)
-    return np.take_along_axis(np.where(where, values, 0), order, axis=-1)
+    down = np.where(where, down, np.inf)
+    order = np.argsort(down, kind="stable", axis=-1)
+    values, down = (
+        np.take_along_axis(each, order, axis=-1) for each in (np.where(where, values, 0), down)
+    )
+    first = np.ones(down.shape, bool)
+    first[:, 1:] = down[:, 1:] != down[:, :-1]
+    group = np.cumsum(first) - 1
+    size = np.bincount(group)
+    mean = (np.bincount(group, values.ravel()) / size)[group].reshape(values.shape)
+    if not places:
+        return mean
+    place = np.arange(len(group)) - np.flatnonzero(first)[group]
+    return mean, place.reshape(mean.shape), size[group].reshape(mean.shape)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from twotowers.simulations.clicks import SimulatedClicks
     from twotowers.simulations.towers import TowerFit, TwoTower
 
-TOLERANCE = 1e-8
+TOLERANCE = 1e-10
 """EM stops when an iteration gains no larger a share of the log-likelihood."""
 
 

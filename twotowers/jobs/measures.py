@@ -128,10 +128,9 @@ def of_places(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
 def of_ties(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
     """nDCG@5 and @10, where the later of two documents with equal scores ranks first."""
     test = task.splits["test"]
-    lists = fitted.scores(test.inputs), test.relevance, test.where
-    scores, relevance, where = (each[:, ::-1] for each in lists)
+    rank = np.argsort(np.argsort(fitted.scores(test.inputs), kind="stable", axis=-1), axis=-1)
     for topn in (5, 10):
-        gains = ndcg(scores, relevance, where=where, topn=topn)
+        gains = ndcg(rank, test.relevance, where=test.where, topn=topn)
         yield {"metric": f"ndcg@{topn}_later_first", "value": gains.mean()}
 
 

@@ -14,7 +14,6 @@ from twotowers.errors import InputError, check_range
 from twotowers.experiment.fields import read
 from twotowers.logs.click_log import Trained
 from twotowers.models.protocol import ClickModel
-from twotowers.randomness import stream
 
 if TYPE_CHECKING:
     from twotowers.experiment.settings import Setting
@@ -151,8 +150,8 @@ class TowerFit:
     def evaluate(self, lists: Rankings | None = None) -> pd.DataFrame:
         """How well each lane and seed ranks documents by their labels.
 
-        Documents of equal scores are ranked in a random order, which is always the same. So a tower
-        that scores all alike ranks as chance does, however the lists are sorted.
+        Documents of equal scores count by expectation. So a tower that scores all alike ranks as
+        chance does, however the lists are sorted.
 
         Args:
             lists: such as `rankings.validation`; the log's test queries if None.
@@ -179,13 +178,10 @@ class TowerFit:
             "arp": arp,
         }
         assert labels is not None  # Simulated users know relevance.
-        order = _any_order(where)
-        labels, shown = (np.take_along_axis(each, order, axis=-1) for each in (labels, where))
         rows: list[dict[str, Any]] = []
         for columns, scores in self._scored(inputs, where):
-            scores = np.take_along_axis(scores, order, axis=-1)
             means = {
-                name: float(metric(scores, labels, where=shown).mean())
+                name: float(metric(scores, labels, where=where).mean())
                 for name, metric in metrics.items()
             }
             rows.append({**columns, **means})
@@ -267,16 +263,6 @@ class TowerFit:
         for seed, of_lanes in zip(self.seeds, self.fitted, strict=True):
             for lane, found in zip(self.lanes, of_lanes, strict=True):
                 yield seed, lane, found
-
-
-def _any_order(where: np.ndarray) -> np.ndarray:
-    """[queries, documents] a random order of each list's documents, and padding behind them.
-
-    It does not depend on the width of padding.
-    """
-    places = np.full(where.shape, np.inf)
-    places[where] = stream("ties of an evaluation").random(int(where.sum()))
-    return np.argsort(places, axis=-1)
 
 
 def fit_towers(

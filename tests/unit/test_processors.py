@@ -1,0 +1,39 @@
+"""The numerical core's tests under the kernels of other processors.
+
+OpenBLAS and NumPy choose their kernels by the processor, and each rounds in its own way.
+"""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+FEATURES = np._core._multiarray_umath.__cpu_features__
+VECTORS = [each for each in np._core._multiarray_umath.__cpu_dispatch__ if FEATURES[each]]
+CORE = [f"tests/unit/test_{name}.py" for name in ("conditional", "newton", "em")]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "needed", "vectors"),
+    [
+        ("Prescott", "SSE3", False),
+        ("Haswell", "AVX2", True),
+        ("Zen", "AVX2", True),
+        ("SkylakeX", "AVX512F", True),
+    ],
+)
+def test_the_core_is_right_on_other_processors(kernel, needed, vectors):
+    if not FEATURES.get(needed):
+        pytest.skip(f"this processor has no {needed}")
+    environment = os.environ | {"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": "1"}
+    if not vectors:
+        environment["NPY_DISABLE_CPU_FEATURES"] = " ".join(VECTORS)
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *CORE],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:]
