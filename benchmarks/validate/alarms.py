@@ -37,7 +37,7 @@ from benchmarks.validate.study import Study
 from scripts.filling import markdown
 from twotowers.analysis.identification import identify
 from twotowers.analysis.propensities import propensities
-from twotowers.diagnosis import recommendations as lights
+from twotowers.diagnosis import rules
 from twotowers.diagnosis.diagnose import diagnose
 from twotowers.diagnosis.evidence import gather
 from twotowers.fitting.conditional import fit_conditional
@@ -72,24 +72,24 @@ JUDGED = (
 
 
 def one_draw(name: str, seed: int) -> list[dict]:
-    """What the lights of one log say."""
+    """What is recommended of one log."""
     query, order, clicks, _, truth = draw_pages(SETTINGS[name], seed)
     pages = pa.table({"query": query, "documents": list(order), "clicks": list(clicks)})
-    found = gather(read_log(pages), ["position"], models=())
-    curve, light = found.curve, lights.lights(found)
+    evidence = gather(read_log(pages), ["position"], models=())
+    curve = evidence.curve
     with np.errstate(invalid="ignore"):
-        missed = found.sure & ((truth < curve.low) | (truth > curve.high))
-    assert found.above is not None
+        missed = evidence.reliable & ((truth < curve.low) | (truth > curve.high))
+    assert evidence.above is not None
     row = {
         "setting": name,
         "users": SETTINGS[name].users,
         "seed": seed,
-        "stops": lights.depends(found),
-        "ratio": found.above.ratio,
-        "form": lights.form_of(found),
-        "differ": int(found.apart.sum()),
-        "able": light[1].colour,
-        "advice": light[2].colour,
+        "stops": rules.clicks_above(evidence) == "fewer",
+        "ratio": evidence.above.ratio,
+        "form": rules.form_of(evidence),
+        "differ": int(evidence.differ.sum()),
+        "able": rules.first(rules.ABLE, evidence).colour,
+        "advice": rules.first(rules.ADVICE, evidence).colour,
         "missed": int(missed.sum()),
     }
     return [row]

@@ -14,8 +14,7 @@ from tests.browser import check_page, find_chromium, opened
 from twotowers.analysis.tower_tests import read_features
 from twotowers.commands.main import main
 from twotowers.diagnosis.evidence import ABOVE
-from twotowers.diagnosis.recommendations import lights
-from twotowers.diagnosis.sections import sections
+from twotowers.diagnosis.page import Recommendation, Words, recommendations
 from twotowers.logs.health import copied_lines
 
 EXAMINATION = np.array([1, 0.87, 0.46, 0.30, 0.21, 0.12])
@@ -80,7 +79,16 @@ def cells_of(query, order, clicks) -> pd.DataFrame:
 
 
 def colours(found) -> list[str]:
-    return [each.colour for each in found.lights]
+    return [each.colour for each in found.recommendations]
+
+
+def advice(evidence) -> Recommendation:
+    return recommendations(evidence, Words(evidence))[2]
+
+
+def answers(found, section: str) -> str:
+    (own,) = (each["answer"] for each in found.page["sections"] if each["name"] == section)
+    return " ".join(own)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +110,7 @@ def said(four) -> dict[str, tt.Diagnosis]:
             "bridge",
             True,
             ["green", "red", "red"],
-            "effective swaps tie positions 4, 5, 6 to the others",
+            "effective swaps connect positions 4, 5, 6 to the others",
         ),
         ("components", False, ["green", "red", "red"], "The log falls into 2 parts"),
         ("fixed", False, ["green", "red", "red"], "No document was shown at two positions"),
@@ -111,7 +119,7 @@ def said(four) -> dict[str, tt.Diagnosis]:
 def test_four_logs(four, said, kind, identified, expected, told):
     log, found = four[kind], said[kind]
     assert colours(found) == expected
-    assert told in found.lights[1].answer
+    assert told in found.recommendations[1].answer
     assert tt.identify(log).identified == identified
     curve = tt.propensities(log).frame()
     beyond = (curve["reason"] == "") & curve["estimate"].notna()
@@ -126,9 +134,9 @@ def test_four_logs(four, said, kind, identified, expected, told):
 @pytest.mark.parametrize("kind", ["bridge", "components", "fixed"])
 def test_what_is_red_says_which_swap_to_run(said, kind):
     found = said[kind]
-    assert found.lights[2].action.startswith("Exchange the documents of positions")
-    swaps = found.tables()["More data: the same again, or swaps"]
-    errors = swaps["Worst error"].to_numpy(float)
+    assert found.recommendations[2].action.startswith("Exchange the documents of positions")
+    swaps = found.tables()["plan"]
+    errors = swaps["worst"].to_numpy(float)
     assert not errors[0] < 1  # of the log as it is
     assert errors[-1] < 1
 
@@ -136,7 +144,7 @@ def test_what_is_red_says_which_swap_to_run(said, kind):
 def test_swaps_that_leave_errors_of_any_size_ask_for_more(said):
     found = replace(said["components"].evidence)
     vars(found)["swaps"] = said["components"].evidence.swaps.assign(worst=1e3)
-    assert "More swaps are needed than the" in lights(found)[2].action
+    assert "More swaps are needed than the" in advice(found).action
 
 
 def test_no_estimate_is_without_an_interval_or_a_reason(said):
@@ -156,12 +164,12 @@ def test_no_light_is_green_for_a_curve_of_the_wrong_form():
     log = log.assign(impressions=60, clicks=rng.binomial(60, odds / (1 + odds)))
     found = tt.diagnose(log)
     assert colours(found) == ["green", "amber", "amber"]
-    assert found.lights[1].answer.startswith("As odds, at all 6 positions")
+    assert found.recommendations[1].answer.startswith("As odds, at all 6 positions")
 
 
 def test_actions_know_the_bias_factors(said):
     found = replace(said["strong"].evidence, bias=("position", "device"))
-    assert lights(found)[2].action == (
+    assert advice(found).action == (
         "twotowers weights LOG --bias position device --out weights.csv"
     )
 
@@ -169,9 +177,9 @@ def test_actions_know_the_bias_factors(said):
 def test_cascade_users_are_noticed():
     users = {name: pages_of("strong", 3_000, users=name) for name in ("product", "cascade")}
     found = {name: tt.diagnose(frame_of(*pages)) for name, pages in users.items()}
-    assert "Users stop after a click" in "".join(found["cascade"].page.sections[6].answer)
-    assert "Users stop" not in "".join(found["product"].page.sections[6].answer)
-    light = found["cascade"].lights[2]
+    assert "Users stop after a click" in answers(found["cascade"], "models")
+    assert "Users stop" not in answers(found["product"], "models")
+    light = found["cascade"].recommendations[2]
     assert light.colour == "amber"
     assert light.action.split()[-1] in ABOVE
 
@@ -200,13 +208,13 @@ def test_a_log_that_was_appended_twice_is_not_sound(renamed):
     rows = rows_of(*pages_of("strong", 1_500, seed=3))
     again = rows.assign(session=rows["session"] + renamed * 10_000)
     found = tt.diagnose(pd.concat([rows, again]))
-    assert found.lights[0].colour == "red"
+    assert found.recommendations[0].colour == "red"
     if renamed:
         assert "1,500 of 3,000 pages are there again, 1,500 pages further on" in str(found)
     else:  # The reader refuses a session that returns.
         assert "rows of a page one after the other" in str(found)
         assert found.evidence is None
-    assert tt.diagnose(rows).lights[0].colour == "green"
+    assert tt.diagnose(rows).recommendations[0].colour == "green"
 
 
 @pytest.mark.parametrize("kept", ["until the first click", "the last click"])
@@ -218,32 +226,30 @@ def test_no_page_with_several_clicks_is_told(kept):
     if kept == "the last click":
         clicks = clicks[:, ::-1]
     found = tt.diagnose(frame_of(query, order, clicks))
-    assert [each.colour for each in found.lights][::2] == ["amber", "amber"]
-    assert "0 pages have several clicks" in found.lights[0].answer
-    assert found.lights[2].answer.startswith("Do not weigh clicks by the curve")
-    (told,) = (each for each in found.page.sections if each.key == "models")
-    assert "if all clicks are logged" in told.answer[0]
+    assert [each.colour for each in found.recommendations][::2] == ["amber", "amber"]
+    assert "0 pages have several clicks" in found.recommendations[0].answer
+    assert found.recommendations[2].answer.startswith("Do not weigh clicks by the curve")
+    assert "if all clicks are logged" in answers(found, "models")
 
 
 def test_copies_of_a_part_are_found_in_any_order():
     pages = frame_of(*pages_of("strong", 4_000))
-    assert tt.diagnose(pages).lights[0].colour == "green"
+    assert tt.diagnose(pages).recommendations[0].colour == "green"
     again = pages[:1_500].sample(frac=1, random_state=0)
     found = tt.diagnose(pd.concat([pages, again]).sort_values("query", ignore_index=True))
-    assert found.lights[0].colour == "red"
-    assert "were clicked alike both times" in found.lights[0].answer
-    health = next(each for each in found.page.sections if each.key == "health")
-    assert "were clicked alike both times" in health.answer[0]
+    assert found.recommendations[0].colour == "red"
+    assert "were clicked alike both times" in found.recommendations[0].answer
+    assert "were clicked alike both times" in answers(found, "health")
 
 
 def test_few_queries_are_no_reason_to_swap():
     """Three queries have many clicks. Swaps do not tell how much queries differ."""
     found = tt.diagnose(frame_of(*pages_of("strong", 6_000, queries=3)))
-    assert found.lights[1].colour == "red"
-    assert "queries in effect" in found.lights[1].answer
+    assert found.recommendations[1].colour == "red"
+    assert "queries in effect" in found.recommendations[1].answer
     alone = tt.diagnose(frame_of(*pages_of("strong", 6_000, queries=1)))
-    assert "rest on 1 query in effect" in alone.lights[1].answer
-    for light in found.lights[1:]:
+    assert "rest on 1 query in effect" in alone.recommendations[1].answer
+    for light in found.recommendations[1:]:
         assert light.action.startswith("Collect pages of more queries")
 
 
@@ -252,7 +258,7 @@ def test_closed_gaps_are_told(tmp_path, capsys):
     path = tmp_path / "log.csv"
     rows[(rows["position"] != 2) | (rows["session"] % 2 == 0)].to_csv(path, index=False)
     log = tt.read_log(path, gaps="close")
-    assert "gaps of positions were closed" in tt.diagnose(log).lights[0].answer
+    assert "gaps of positions were closed" in tt.diagnose(log).recommendations[0].answer
     assert main(["propensities", str(path), "--gaps", "close"]) == 0
     assert "--column shown_at=POSITION --bias shown_at" in capsys.readouterr().out
 
@@ -261,23 +267,22 @@ def test_equal_pages_that_were_counted_are_no_copies():
     log = frame_of(*pages_of("strong", 600)).assign(page_count=[1, 2, 3] * 200)
     found = tt.diagnose(log)
     assert found.evidence.health.pages == 1200
-    assert found.lights[0].colour == "green"
-    names = {fact.name for fact in found.page.sections[0].facts}
-    assert names & {"Repeated stretches", "Pairs not seen before"} == set()
+    assert found.recommendations[0].colour == "green"
+    assert {*found.frame()["name"]} & {"repeated_pages", "unseen_pairs"} == set()
 
 
 def test_documents_that_were_left_out_by_clicks_are_told():
     log = frame_of(*pages_of("strong", 600))
     found = tt.diagnose(tt.read_log(log, seen="clicked+1"))
-    assert found.lights[0].colour == "amber"
-    assert "left out by clicks (seen: clicked+1), which biases" in found.lights[0].answer
+    assert found.recommendations[0].colour == "amber"
+    assert "left out by clicks (seen: clicked+1), which biases" in found.recommendations[0].answer
 
 
 def test_missing_positions_are_told_and_kept():
     rows = rows_of(*pages_of("strong", 3_000))
     kept = rows[(rows["position"] != 3) | (rows["session"] % 2 == 0)]
     found = tt.diagnose(kept)
-    assert found.lights[0].answer == "Mostly: positions are missing on 1,500 pages."
+    assert found.recommendations[0].answer == "Mostly: positions are missing on 1,500 pages."
     expected = tt.propensities(cells_of(*pages_of("strong", 3_000))).frame()
     told = found.propensities.frame()
     assert told["position"].tolist() == expected["position"].tolist()
@@ -290,7 +295,7 @@ def test_other_bad_rows_make_a_page_and_bad_arguments_an_error(tmp_path):
     rows.loc[7, "position"] = 1
     found = tt.diagnose(rows)
     assert colours(found) == ["red"] * 3
-    assert "row 8: 1 is the position of two rows of a page" in found.lights[0].answer
+    assert "row 8: 1 is the position of two rows of a page" in found.recommendations[0].answer
     found.save(tmp_path / "page.html")
     with pytest.raises(tt.InputError, match="devise"):
         tt.diagnose(rows_of(*pages_of("strong", 50)), bias=["position", "devise"])
@@ -325,24 +330,23 @@ def test_two_tower_models_of_features_are_tested(featured, left_out, alarm):
     log, features = featured
     found = tt.diagnose(log, features.drop(columns=left_out or []), policy="score")
     assert found.evidence.towers.linear.alarm == alarm
-    assert ("is misspecified (section 5)" in found.lights[2].answer) == alarm
+    assert ("is misspecified (section 5)" in found.recommendations[2].answer) == alarm
     copied = replace(found.evidence.health, pages=2_000, lag=1_000, repeated=1_000)
-    red = lights(replace(found.evidence, health=copied))[2]  # There is no curve to keep fixed.
+    red = advice(replace(found.evidence, health=copied))  # There is no curve to keep fixed.
     assert (red.colour, "misspecified" in red.answer) == ("red", False)
-    auc = found.tables()["Overlap of features"]["AUC"]
+    auc = found.tables()["overlap"]["auc"]
     assert auc.between(0.5, 0.9).all()
 
 
 def test_an_alarm_of_the_deep_tower_alone_is_told(featured):
     log, features = featured
     found = tt.diagnose(log, features, policy="score").evidence
-    assert "deep" not in lights(found)[2].answer
+    assert "deep" not in advice(found).answer
     deep = replace(found.towers.deep, alarm=True)
     changed = replace(found, towers=replace(found.towers, deep=deep))
-    assert lights(changed)[2].colour == "amber"
-    assert "a linear one passes every test and a deep one does not" in lights(changed)[2].answer
-    said = {each.key: each.answer[0] for each in sections(changed)}
-    assert said["misfit"].startswith("A deep one is, by a test that a linear one passes.")
+    assert advice(changed).colour == "amber"
+    assert "a linear one passes every test and a deep one does not" in advice(changed).answer
+    assert Words(changed).say("misfit")[0].startswith("A deep one is")
 
 
 def test_an_index_of_pandas_is_no_feature(tmp_path, featured):
@@ -379,7 +383,7 @@ def test_the_command_writes_a_page_and_its_numbers(tmp_path, capsys):
     page = out.read_text()
     assert "http" not in page.replace("http://www.w3.org", "")
     numbers = json.loads(out.with_suffix(".json").read_text())
-    assert [each["colour"] for each in numbers["lights"]] == ["green", "red", "red"]
+    assert [each["colour"] for each in numbers["recommendations"]] == ["green", "red", "red"]
     assert len(numbers["sections"]) == 8
     assert main(["diagnose", str(log), "--out", str(tmp_path / "page.txt")]) == 2
 
@@ -401,45 +405,34 @@ def test_two_bias_factors_and_frames_of_the_caller():
         pa.Table.from_pandas(pages.assign(device=device)), bias=["position", "device"]
     )
     assert isinstance(found.frame(), pa.Table)
-    assert len(found.tables()["Examination by position"]) == 2 * PLACES
+    assert len(found.tables()["curve"]) == 2 * PLACES
 
 
 def test_wording(said):
-    answers = {
-        kind: {each.key: each.answer for each in found.page.sections}
-        for kind, found in said.items()
-    }
-    assert answers["strong"]["connected"] == (
-        "Yes: 15 links, and each rests on 20 effective swaps or more.",
-    )
-    assert answers["bridge"]["connected"] == (
-        "Connected, but not well: 5 of 11 links rest on fewer than 20 effective swaps. What lies "
-        "beyond them is compared by hardly any click.",
-    )
-    assert (
-        answers["components"]["connected"][1]
-        == "Part 1: positions 1, 2, 3; Part 2: positions 4, 5, 6."
-    )
-    entropy = said["fixed"].frame().set_index("name").loc["Entropy of position given document"]
+    connected = {kind: answers(found, "connected") for kind, found in said.items()}
+    assert connected["strong"] == "Yes: 15 links, and each rests on 20 effective swaps or more."
+    assert connected["bridge"].startswith("Connected, but not well: 5 of 11 links rest on fewer")
+    assert connected["components"].endswith("Part 1: positions 1, 2, 3; Part 2: positions 4, 5, 6.")
+    entropy = said["fixed"].frame().set_index("name").loc["position_entropy"]
     assert str(entropy["value"]) == "0.0"
     every = "".join(found.frame()["meaning"].str.cat() for found in said.values())
     assert not re.search(r"-0\.00 bits|\b1 (queries|pages|pairs)", every)
 
 
 def test_forms_are_compared_with_numbers(said):
-    told = {kind: " ".join(found.page.sections[6].answer) for kind, found in said.items()}
+    told = {kind: answers(found, "models") for kind, found in said.items()}
     numbers = r"0\.\d+ \(0\.\d+ to 0\.\d+\)"
     both = rf"at position \d: examination {numbers}, odds {numbers}, \d+% apart, error \d"
     assert re.search(f"Of 5 ratios compared they differ most {both}", told["strong"])
     assert "cannot be compared" in told["fixed"]
-    table = said["strong"].tables()["Two forms of the curve"].dropna()
-    logs = np.log(table["Examination"] / table["Odds"])
-    np.testing.assert_allclose(table["Difference"], logs)
+    table = said["strong"].tables()["forms"].dropna()
+    logs = np.log(table["examination"] / table["estimate"])
+    np.testing.assert_allclose(table["difference"], logs)
 
 
 def test_weights_of_doubtful_positions_are_doubted(said):
-    told = {kind: " ".join(found.page.sections[5].answer) for kind, found in said.items()}
-    doubt = "They also rest on positions 4, 5, 6, where the curve is doubtful"
+    told = {kind: answers(found, "policy") for kind, found in said.items()}
+    doubt = "also rest on positions 4, 5, 6, where the curve is doubtful"
     assert (doubt in told["bridge"], "doubtful" in told["strong"]) == (True, False)
 
 
@@ -475,17 +468,17 @@ def test_a_log_of_pages_with_clicks_only_is_no_evidence_of_users_who_stop():
     clicked = clicks.any(1)
     found = tt.diagnose(frame_of(query[clicked], order[clicked], clicks[clicked]))
     assert colours(found)[0] == "amber"
-    assert "without a click" in found.lights[0].answer
-    assert "users stop after a click, whether they do or not" in found.lights[2].answer
+    assert "without a click" in found.recommendations[0].answer
+    assert "whether they do or not" in found.recommendations[2].answer
 
 
 def test_without_position_no_light_is_green():
     rows = rows_of(*pages_of("strong", 2000))
     rows["device"] = np.where(rows["session"] % 2, "a", "b")
     found = tt.diagnose(rows, bias=["device"])
-    assert found.lights[0].colour == "amber"
-    assert found.lights[0].action == "Add it: --bias position device"
-    assert "Do not debias" not in found.lights[2].answer
+    assert found.recommendations[0].colour == "amber"
+    assert found.recommendations[0].action == "Add it: --bias position device"
+    assert "Do not debias" not in found.recommendations[2].answer
 
 
 def test_a_wrong_table_of_features_is_an_error_and_no_unsound_log():

@@ -222,6 +222,6 @@ def test_counts_that_are_there_twice_are_noticed():
     for found, copied in ((log, False), (twice, True)):
         assert (said in str(tt.propensities(found))) == copied
         assert (said in "".join(tt.weights(found).lines())) == copied
-        light = tt.diagnose(found).lights[0]
+        light = tt.diagnose(found).recommendations[0]
         assert (light.colour == "red", "Every count" in light.answer) == (copied, copied)
     assert said not in str(tt.propensities(twice[:12]))  # Six pairs may have even counts by chance.

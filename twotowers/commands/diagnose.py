@@ -1,10 +1,10 @@
-"""Can this click log give propensities, and what should you do with it? One page with three lights.
+"""Can this click log give propensities, and what should you do with it? One page answers.
 
     twotowers diagnose LOG --out page.html
 
-Prints the three lights, and writes a page that needs no other file, with all of its numbers in a
-.json file beside it. docs/diagnosis.md says what is on it.
-Ends with 0 if no light is red, 1 if one is, 2 on bad input.
+Prints three answers, and writes a page that needs no other file, with all of its numbers in
+a .json file beside it. docs/diagnosis.md says what is on it.
+Ends with 0 if none of them is red, 1 if one is, 2 on bad input.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from importlib import import_module
 from twotowers.public import VERSION
 
 COMMANDS = {
-    "diagnose": "is a log sound, can it give propensities, what to do? a page with three lights",
+    "diagnose": "is a log sound, can it give propensities, what to do? a page with three answers",
     "identify": "can position bias be learned from a log at all, and what would repair it?",
     "propensities": "how much less is a document examined at each position? with intervals",
     "fit": "fit a click model to a log, and save it with standard errors",

@@ -1,20 +1,30 @@
-"""Whether a click log can give propensities, and what to do with it: one page with three lights."""
+"""Whether a click log can give propensities, and what to do with it: one page."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from twotowers.analysis.propensities import Propensities
 from twotowers.analysis.tower_tests import read_features
-from twotowers.diagnosis import recommendations as rules
 from twotowers.diagnosis.evidence import Evidence, gather
-from twotowers.diagnosis.page import RED, SIGNS, Light, Page, numbers_of, write_page
-from twotowers.diagnosis.sections import sections
+from twotowers.diagnosis.facts import facts_of, tables_of
+from twotowers.diagnosis.page import (
+    SIGNS,
+    Recommendation,
+    Words,
+    numbers_of,
+    recommendations,
+    sections,
+    unreadable,
+    write_page,
+)
+from twotowers.diagnosis.rules import RED
 from twotowers.errors import InputError, check_names
 from twotowers.files.frames import Source
 from twotowers.fits.defaults import BIAS
@@ -22,36 +32,34 @@ from twotowers.logs.click_log import ClickLog, as_log, check_out
 from twotowers.logs.frames import Native, native
 
 PAGE = ".html"
+COLUMNS = ("section", "name", "value", "low", "high", "unit", "meaning", "reason")
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What a click log can tell, and what to do with it. `diagnose` makes one.
+    """Whether a click log is sound and can give propensities. `diagnose` makes one.
 
-    `print` shows the three lights, `save` writes the page.
+    `print` shows the recommendations, `save` writes the page.
 
     Attributes:
-        page: what is on the page.
+        recommendations: three answers, each with question, colour ("green", "amber" or "red"),
+            answer and action.
+        page: everything on the page, as data.
         evidence: what was measured; None if the log could not be read.
         kind: the library of the frames that answers come in.
         source: of the log, which `save` does not replace.
     """
 
-    page: Page
+    recommendations: tuple[Recommendation, ...]
+    page: dict[str, Any]
     evidence: Evidence | None
     kind: str
     source: Source
 
     @property
-    def lights(self) -> tuple[Light, ...]:
-        """Three answers, each with question, colour ("green", "amber" or "red"), answer and
-        action."""
-        return self.page.lights
-
-    @property
     def red(self) -> bool:
-        """Whether a light is red."""
-        return any(each.colour == RED for each in self.lights)
+        """Whether a recommendation is red."""
+        return any(each.colour == RED for each in self.recommendations)
 
     @property
     def propensities(self) -> Propensities | None:
@@ -66,23 +74,22 @@ class Diagnosis:
             there is no value or no interval). `tables` has the others.
         """
         rows = [
-            {"section": section.key, **asdict(fact)}
-            for section in self.page.sections
-            for fact in section.facts
+            {"section": section["name"], **fact}
+            for section in self.page["sections"]
+            for fact in section["facts"]
         ]
-        columns = ["section", "name", "value", "low", "high", "unit", "meaning", "reason"]
-        table = pd.DataFrame(rows, columns=columns)
+        table = pd.DataFrame(rows, columns=[*COLUMNS])
         return native(table.astype(dict.fromkeys(("value", "low", "high"), float)), self.kind)
 
     def tables(self) -> dict[str, Native]:
-        """The tables of the page by title, as frames with the columns of the page."""
-        found: dict[str, Native] = {}
-        for section in self.page.sections:
-            for table in section.tables:
-                names = [column.name for column in table.columns]
-                rows = pd.DataFrame(list(table.rows), columns=names)
-                found[table.title] = native(rows, self.kind)
-        return found
+        """The tables of the page by name, as frames."""
+        if self.evidence is None:
+            return {}
+        return {
+            name: native(table, self.kind)
+            for own in tables_of(self.evidence).values()
+            for name, table in own.items()
+        }
 
     def save(self, path: str | Path) -> None:
         """Write the page, and all of its numbers beside it, with the ending .json.
@@ -95,7 +102,7 @@ class Diagnosis:
 
     def __str__(self) -> str:
         lines: list[str] = []
-        for each in self.lights:
+        for each in self.recommendations:
             lines.append(f"{SIGNS[each.colour]} {each.colour:<6}{each.question}")
             lines += [f"         {each.answer}", f"         -> {each.action}"]
         return "\n".join(lines)
@@ -117,38 +124,46 @@ def diagnose(
         bias: columns that together name the bias factor, such as ["position", "device"].
 
     Returns:
-        three lights with an action each, and the numbers behind them, each with a unit, an interval
-        or a reason why there is none, and what it means.
+        three recommendations, and the numbers behind them, each with a unit, an interval or a
+        reason why there is none, and what it means.
 
     Raises:
         InputError: an argument is unknown, a column is missing, or the log has no click. A row that
-            the reader refuses is no error: then the first light is red and says where it is.
+            the reader refuses is no error: then the first answer is red and says where it is.
 
     Example:
         >>> import pyarrow as pa
         >>> pages = {"query": [k // 4 for k in range(400)],
         ...          "documents": [["a", "b"], ["b", "a"]] * 200,
         ...          "clicks": [[1, 0], [1, 1], [0, 1], [0, 0]] * 100}
-        >>> found = diagnose(pa.table(pages))
-        >>> found.lights[0].colour
+        >>> diagnosis = diagnose(pa.table(pages))
+        >>> diagnosis.recommendations[0].colour
         'green'
     """
     bias = check_names(bias, field="bias")
     log = as_log(log).whole([name for name in bias if name != "position"])
-    title = str(log.given)
     if policy is not None and features is None:
         raise InputError("without features", field="policy", expected="a column of `features`")
-    about = [f"Read as {log.layout}."]
     known = None if features is None else read_features(features, policy)
+    evidence: Evidence | None = None
+    parts: list[dict[str, Any]] = []
     try:
         evidence = gather(log, bias, features=known, policy=policy)
     except InputError as error:
         if not _of_a_row(log, error):
             raise
-        page = Page(title, tuple(about), rules.unreadable(str(error)))
-        return Diagnosis(page, None, log.kind, log.given)
-    page = Page(title, tuple(about), rules.lights(evidence), sections(evidence))
-    return Diagnosis(page, evidence, log.kind, log.given)
+        answers = unreadable(str(error))
+    else:
+        words = Words(evidence)
+        answers = recommendations(evidence, words)
+        parts = sections(evidence, words, answers[2], facts_of(evidence), tables_of(evidence))
+    page = {
+        "title": str(log.given),
+        "about": [f"Read as {log.layout}."],
+        "recommendations": [vars(each) for each in answers],
+        "sections": parts,
+    }
+    return Diagnosis(answers, page, evidence, log.kind, log.given)
 
 
 def _of_a_row(log: ClickLog, error: InputError) -> bool:

@@ -1,4 +1,4 @@
-"""What a diagnosis measures on a log, before it is put into words."""
+"""What a diagnosis measures on a log."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Evidence:
         seen: what the reader counted, such as clicks that it left out.
         gaps: pages on which positions are missing; None if that is not known.
         product, odds: both curves.
-        whole: how well all factors hang together.
+        strength: how well clicks connect all factors.
         slopes: of both forms, "product" and "additive".
         forms: which of them predicts better.
         above: whether clicks depend on clicks above; None for a counted log.
@@ -80,7 +80,7 @@ class Evidence:
     gaps: int | None
     product: Propensities
     odds: Propensities
-    whole: Strength
+    strength: Strength
     slopes: dict[str, Slope]
     forms: Forms
     above: Dependence | None
@@ -95,17 +95,23 @@ class Evidence:
         return self.product.curve
 
     @cached_property
-    def sure(self) -> np.ndarray:
-        """[K] whether the factor has an estimate without a reason to doubt it."""
+    def reliable(self) -> np.ndarray:
+        """[K] whether the factor has an estimate that nothing makes doubtful."""
         curve = self.curve
-        found = np.isfinite(curve.estimate) & (curve.estimate > 0) & (curve.reason == "")
-        found[curve.reference] = True
-        return found
+        reliable = np.isfinite(curve.estimate) & (curve.estimate > 0) & (curve.reason == "")
+        reliable[curve.reference] = True
+        return reliable
 
     @property
     def labels(self) -> list[str]:
         """[K] names of the factors."""
         return [", ".join(map(str, row)) for row in self.curve.names.itertuples(index=False)]
+
+    @property
+    def farthest(self) -> int:
+        """The factor where both forms differ most, in errors; one of those that are comparable."""
+        distance, error, _ = self.difference
+        return int(np.nanargmax(np.abs(distance) / error))
 
     @property
     def flags(self) -> str:
@@ -119,7 +125,7 @@ class Evidence:
         return self.health.pages or float(self.product.counts.shown.max())
 
     @property
-    def curve_components(self) -> np.ndarray:
+    def parts(self) -> np.ndarray:
         """[K] the part of the log that each factor is in: documents link the factors of a part."""
         return self.product.counts.component
 
@@ -134,13 +140,18 @@ class Evidence:
         if self.curve.information.shape[0] < 2:
             return pd.DataFrame()
         # As many as join all parts of the log, and five at least.
-        steps = min(max(5, len(np.unique(self.curve_components)) - 1), MOST_SWAPS)
+        steps = min(max(5, len(np.unique(self.parts)) - 1), MOST_SWAPS)
         return self.product.swaps_by_number(pages=self.swap_pages, steps=steps)
 
     @property
     def weighed(self) -> np.ndarray:
         """[K] whether the factor has a weight: an estimate above 0, doubtful or not."""
         return np.isfinite(self.curve.estimate) & (self.curve.estimate > 0)
+
+    @property
+    def doubtful(self) -> np.ndarray:
+        """[K] whether the factor has a weight that is not reliable."""
+        return self.weighed & ~self.reliable
 
     @cached_property
     def weights(self) -> pd.DataFrame:
@@ -174,7 +185,7 @@ class Evidence:
 
     @cached_property
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of the queries that tell of the curve, and their steps in it [queries, K]."""
+        """The numbers of the queries that inform the curve, and their steps in it [queries, K]."""
         return conditional_influences(self.product.counts, self.curve)
 
     @cached_property
@@ -195,13 +206,13 @@ class Evidence:
         moved[place[: len(queries[0])]] += steps[0]
         moved[place[len(queries[0]) :]] -= steps[1]
         error = np.sqrt((moved**2).sum(0))
-        both_sure = self.sure & np.isfinite(distance) & (other.reason == "") & (error > 0)
-        found = np.stack([distance, error, effective_clusters(moved)])
-        distance, error, freedom = np.where(both_sure, found, np.nan)
+        reliable = self.reliable & np.isfinite(distance) & (other.reason == "") & (error > 0)
+        freedom = effective_clusters(moved)
+        distance, error, freedom = np.where(reliable, (distance, error, freedom), np.nan)
         return distance, error, freedom
 
     @cached_property
-    def several(self) -> float | None:
+    def expected_several(self) -> float | None:
         """How many pages would have several clicks if clicks did not depend on clicks above.
 
         Each position keeps its click rate. None if pages or positions are not known.
@@ -215,17 +226,17 @@ class Evidence:
         return float(self.health.pages * (1 - none - none * (chance / (1 - chance)).sum()))
 
     @property
-    def both(self) -> np.ndarray:
+    def comparable(self) -> np.ndarray:
         """[K] whether the two forms can be compared."""
         return np.isfinite(self.difference[1])
 
     @cached_property
-    def apart(self) -> np.ndarray:
+    def differ(self) -> np.ndarray:
         """[K] whether the two forms differ by more than chance, all factors together at 5 %, and
         by more than `SAME`."""
         distance, error, freedom = self.difference
-        far = stdtrit(freedom, 1 - 0.025 / max(self.both.sum(), 1))
-        return self.both & (np.abs(distance) > np.maximum(far * error, SAME))
+        far = stdtrit(freedom, 1 - 0.025 / max(self.comparable.sum(), 1))
+        return self.comparable & (np.abs(distance) > np.maximum(far * error, SAME))
 
 
 def gather(
@@ -263,9 +274,9 @@ def gather(
         if gaps:
             rename_place(cells, PLACE)
         seen = log.seen
-    found = health(cells, sessions)
+    measured = health(cells, sessions)
     if "page_count" in log.layout.columns:  # Equal pages lie side by side, in no order of time.
-        found = replace(found, lag=None, repeated=None, later=None, twins=None, alike=None)
+        measured = replace(measured, lag=None, repeated=None, later=None, twins=None, alike=None)
     counts = read_pairs(cells, bias=list(bias))
     if not counts.clicked.sum():
         raise no_clicks(log)
@@ -283,12 +294,12 @@ def gather(
     return Evidence(
         log=log,
         bias=named,
-        health=found,
+        health=measured,
         seen=seen,
         gaps=gaps,
         product=product,
         odds=odds,
-        whole=strength_of_log(counts),
+        strength=strength_of_log(counts),
         slopes={FORMS[each.estimator]: slope for each in (product, odds) if (slope := each.slope)},
         forms=compare_forms(counts, product.curve, odds.curve, rng=stream("diagnosis, forms")),
         above=None if sessions is None or gaps else clicks_above(sessions),

@@ -1,24 +1,35 @@
-"""The page of a diagnosis: lights, and sections of facts, tables and curves, as one file."""
+"""The page of a diagnosis: numbers and rules, with the words of `diagnosis.words.j2`."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from twotowers.files.artefacts import atomic
-from twotowers.report.rendering import render
-from twotowers.report.words import ANYTHING
+import numpy as np
+import pandas as pd
 
-GREEN, AMBER, RED = "green", "amber", "red"
-SIGNS = {GREEN: "✓", AMBER: "!", RED: "✗"}
+from twotowers.analysis.propensities import UNLIKE
+from twotowers.diagnosis import rules
+from twotowers.diagnosis.evidence import Evidence
+from twotowers.diagnosis.facts import Fact
+from twotowers.files.artefacts import atomic
+from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
+from twotowers.report.rendering import environment, render
+from twotowers.report.words import ANYTHING, numbered
+
+SIGNS = {rules.GREEN: "✓", rules.AMBER: "!", rules.RED: "✗"}
+SECTIONS = ("health", "connected", "curve", "swaps", "misfit", "policy", "models", "plan")
+BARS = ("curve", "forms")
+"""Tables whose estimates and intervals are drawn as strips on a logarithmic axis."""
 
 
 @dataclass(frozen=True)
-class Light:
+class Recommendation:
     """An answer at one glance.
 
     Attributes:
@@ -34,92 +45,121 @@ class Light:
     action: str
 
 
-@dataclass(frozen=True)
-class Fact:
-    """A number with its meaning.
+class Words:
+    """The sentences of a diagnosis, from its template.
 
-    Attributes:
-        name: what was measured.
-        value: None if there is none.
-        unit: such as "pages" or "% of pages"; "" for a pure number.
-        meaning: a sentence.
-        low, high: 95 % interval of an estimate; None for a count of the log, which has no error.
-        reason: why there is no value, or no interval.
+    Args:
+        evidence: what was measured; None if the log could not be read.
+        message: why it could not be read.
     """
 
-    name: str
-    value: float | None
-    unit: str
-    meaning: str
-    low: float | None = None
-    high: float | None = None
-    reason: str = ""
+    def __init__(self, evidence: Evidence | None, message: str = "") -> None:
+        words = environment(autoescape=False)
+        filters: dict[str, Any] = words.filters
+        filters.update(count=numbered, exp=math.exp, log=math.log, which=_which)
+        known = {
+            "e": evidence,
+            "r": rules,
+            "message": message,
+            "enough_swaps": ENOUGH_SWAPS,
+            "enough_queries": ENOUGH_QUERIES,
+            "unlike": UNLIKE,
+            "inf": math.inf,
+        }
+        self.module: Any = words.get_template("diagnosis.words.j2").make_module(known)
+
+    def say(self, message: str) -> list[str]:
+        """The paragraphs of a message."""
+        paragraphs = re.split(r"\n\s*\n", getattr(self.module, message)())
+        lines = (" ".join(each.split()) for each in paragraphs)
+        # Where a macro ends within a sentence, so does its line.
+        return [re.sub(r" ([.,;:)])(?!\S)", r"\1", each) for each in lines if each]
+
+    def recommend(self, question: str, colour: str, *messages: str) -> Recommendation:
+        """A recommendation: the action is that of the first message."""
+        (first, action), *more = (" ".join(self.say(each)).split(" -> ") for each in messages)
+        answer = " ".join([first, *(text for (text,) in more)])
+        return Recommendation(self.module.questions[question], colour, answer, action)
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of a table: its name, its unit, and a sentence of what it means."""
-
-    name: str
-    unit: str = ""
-    meaning: str = ""
+def _which(names: Sequence[str], rows: Any) -> list[str]:
+    """Those of some names that a mask or a number means."""
+    return [str(each) for each in np.asarray(names)[np.atleast_1d(rows)]]
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows of texts and numbers.
-
-    Attributes:
-        title: above it.
-        columns: of each row.
-        rows: cells: texts, numbers, or None.
-        bars: three columns by their numbers, estimate, low and high, that are drawn as a strip on
-            a logarithmic axis; () for none.
-    """
-
-    title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    bars: tuple[int, int, int] | tuple[()] = ()
+def unreadable(message: str) -> tuple[Recommendation, ...]:
+    """The recommendations of a log that its reader refuses."""
+    words = Words(None, message)
+    messages = {"sound": "unreadable", "able": "unknown", "advice": "correct"}
+    return tuple(words.recommend(each, rules.RED, name) for each, name in messages.items())
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the page.
+def recommendations(e: Evidence, words: Words) -> tuple[Recommendation, ...]:
+    """The answers to the three questions."""
+    sound, able, advice = (rules.first(each, e) for each in (rules.SOUND, rules.ABLE, rules.ADVICE))
+    one = words.recommend("sound", sound.colour, sound.message)
+    if sound.colour == rules.AMBER:
+        others = len(rules.warnings(e)) - 1
+        more = f", and {others} more (section 1)" if others else ""
+        one = Recommendation(one.question, one.colour, f"Mostly: {one.answer}{more}.", one.action)
+    colour, messages = advice.colour, [advice.message]
+    # Of a red one, there is no curve to keep fixed.
+    if rules.misspecified(e) and colour != rules.RED:
+        colour, messages = rules.AMBER, [*messages, "misspecified"]
+    return (
+        one,
+        words.recommend("able", able.colour, able.message),
+        words.recommend("advice", colour, *messages),
+    )
 
-    Attributes:
-        key: its anchor.
-        title: a question.
-        answer: paragraphs, the first of which says what was found.
-        facts, tables: numbers behind it.
-    """
 
-    key: str
-    title: str
-    answer: tuple[str, ...]
-    facts: tuple[Fact, ...] = ()
-    tables: tuple[Table, ...] = ()
+def sections(
+    e: Evidence,
+    words: Words,
+    advice: Recommendation,
+    facts: Mapping[str, Sequence[Fact]],
+    tables: Mapping[str, Mapping[str, pd.DataFrame]],
+) -> list[dict[str, Any]]:
+    """The sections of the page, as data: paragraphs, facts and tables with their words."""
+    warned = (words.say(name)[0].split(" -> ") for name in rules.warnings(e))
+    paragraphs = {name: words.say(name) for name in SECTIONS}
+    paragraphs["health"] += [f"{what[0].upper()}{what[1:]}. {action}" for what, action in warned]
+    paragraphs["plan"] = [advice.answer, advice.action, *paragraphs["plan"]]
+    return [
+        {
+            "name": name,
+            "title": words.module.questions[name],
+            "answer": paragraphs[name],
+            "facts": [_with_words(fact, words) for fact in facts.get(name, ())],
+            "tables": [_table(key, each, words) for key, each in tables.get(name, {}).items()],
+        }
+        for name in SECTIONS
+    ]
 
 
-@dataclass(frozen=True)
-class Page:
-    """Everything on the page.
+def _with_words(fact: Fact, words: Words) -> dict[str, Any]:
+    title, meaning = words.module.facts[fact.name]
+    reason = words.module.labels.get(fact.reason, fact.reason)
+    return {**asdict(fact), "reason": reason, "title": title, "meaning": " ".join(meaning.split())}
 
-    Attributes:
-        title: the log.
-        about: how it was read, in words, a paragraph each.
-        lights: the three answers.
-        sections: in order.
-    """
 
-    title: str
-    about: tuple[str, ...]
-    lights: tuple[Light, ...]
-    sections: tuple[Section, ...] = ()
-
-    def numbers(self) -> dict[str, Any]:
-        """The page as data that JSON can hold: no NaN, and infinity as text."""
-        return _plain(asdict(self))
+def _table(name: str, table: pd.DataFrame, words: Words) -> dict[str, Any]:
+    title, columns = words.module.tables[name]
+    labels = words.module.labels
+    described = []
+    for column in table.columns:
+        head, unit, meaning = [*columns[column], "", ""][:3]
+        meaning = " ".join(meaning.split())
+        described.append({"name": column, "title": head, "unit": unit, "meaning": meaning})
+    return {
+        "name": name,
+        "title": title,
+        "columns": described,
+        "rows": [
+            [labels.get(cell, cell) if isinstance(cell, str) else cell for cell in row]
+            for row in zip(*(table[column].tolist() for column in table.columns), strict=True)
+        ],
+    }
 
 
 def numbers_of(path: str | Path) -> Path:
@@ -127,34 +167,25 @@ def numbers_of(path: str | Path) -> Path:
     return Path(path).with_suffix(".json")
 
 
-def write_page(page: Page, path: str | Path) -> None:
+def write_page(page: Mapping[str, Any], path: str | Path) -> None:
     """Write the page, and its numbers beside it, under the same name with the ending .json."""
-    path = Path(path)
     with atomic(numbers_of(path)) as temporary:
-        text = json.dumps(page.numbers(), indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(plain(page), indent=1, ensure_ascii=False, allow_nan=False)
         temporary.write_text(text + "\n", encoding="utf-8")
+    names = {"number": number, "interval": interval, "strip": strip, "bars": BARS}
     render(
-        "diagnosis.html.j2",
-        path,
-        page=page,
-        signs=SIGNS,
-        number=number,
-        interval=interval,
-        strip=strip,
-        axis=axis,
-        json_name=numbers_of(path).name,
+        "diagnosis.html.j2", path, page=page, signs=SIGNS, json_name=numbers_of(path).name, **names
     )
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Data that JSON can hold: no NaN, and infinity as text."""
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: plain(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return value if math.isfinite(value) else "infinite"
+        return [plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "infinite"
     return value
 
 
@@ -200,37 +231,39 @@ def interval(low: Any, high: Any) -> str:
     return f"{number(float(low))} to {number(float(high))}"
 
 
-def axis(table: Table) -> tuple[float, float]:
-    """The ends of a logarithmic axis that holds 1, the estimates of a table, and of each interval
-    what is within a tenth and ten times the estimate."""
-    ends = []
-    for row in table.rows if table.bars else ():
-        estimate, low, high = (row[each] for each in table.bars)
-        if estimate and math.isfinite(estimate):
-            ends += [max(low or 0, estimate / 10), min(high or estimate, estimate * 10)]
-    finite = [each for each in ends if math.isfinite(each)]
-    return max(min([0.5, *finite]), 1e-4), min(max([2.0, *finite]), 1e4)
+def strip(table: Mapping[str, Any]) -> tuple[tuple[float, float], list[dict[str, float] | None]]:
+    """The ends of a table's logarithmic axis, and where each row's estimate and interval are on it,
+    in percent; None for a row without an estimate.
 
-
-def strip(table: Table, row: Sequence[Any]) -> dict[str, float] | None:
-    """Where the estimate and its interval are on the axis, in percent; None without an estimate."""
-    if not table.bars:
-        return None
-    low, high = axis(table)
-    estimate, start, end = (row[each] for each in table.bars)
-    if estimate is None or end is None or math.isnan(estimate) or math.isnan(end):
-        return None
+    The axis holds 1, the estimates, and of each interval what is within a tenth and ten times the
+    estimate.
+    """
+    names = [column["name"] for column in table["columns"]]
+    numbers = np.array(table["rows"], object)[
+        :, [names.index(k) for k in ("estimate", "low", "high")]
+    ]
+    estimate, low, high = numbers.astype(float).T
+    finite = np.isfinite(estimate) & (estimate > 0)
+    ends = np.concatenate(
+        [
+            np.fmax(np.nan_to_num(low), estimate / 10)[finite],
+            np.fmin(np.where(np.isnan(high), estimate, high), estimate * 10)[finite],
+        ]
+    )
+    start, end = max(min([0.5, *ends]), 1e-4), min(max([2.0, *ends]), 1e4)
 
     def place(value: float) -> float:
-        if not value > 0:
-            return 0.0
-        share = math.log(value / low) / math.log(high / low)
+        share = math.log(value / start) / math.log(end / start) if value > 0 else 0.0
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
-    left, right = place(start), place(end)
-    return {
-        "from": left,
-        "width": max(round(right - left, 2), 0.4),
-        "point": max(round(place(estimate) - 0.6, 2), 0.0),
-        "one": place(1.0),
-    }
+    def bar(estimate: float, low: float, high: float) -> dict[str, float] | None:
+        if math.isnan(estimate) or math.isnan(high):
+            return None
+        return {
+            "from": place(low),
+            "width": max(round(place(high) - place(low), 2), 0.4),
+            "point": max(round(place(estimate) - 0.6, 2), 0.0),
+            "one": place(1.0),
+        }
+
+    return (start, end), [bar(*row) for row in zip(estimate, low, high, strict=True)]

@@ -25,24 +25,29 @@ VERDICTS = {
 """Every verdict and its sign."""
 
 
-def render(template: str, out: str | Path, **view) -> None:
-    """Write a page that needs no other file but those that it links to."""
-    environment = Environment(
+def environment(*, autoescape: bool = True) -> Environment:
+    """What reads the templates."""
+    return Environment(
         loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
+        autoescape=autoescape,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
+
+
+def render(template: str, out: str | Path, **view) -> None:
+    """Write a page that needs no other file but those that it links to."""
+    pages = environment()
+    pages.filters.update(
         duration=duration,
         gigabytes=lambda megabytes: f"{megabytes / 1000:.1f} GB",
         seeds=seed_range,
         shown=claim_text,
         slug=lambda text: text.replace(" ", "-"),
     )
-    environment.globals.update(verdicts=VERDICTS, kinds=KINDS)
-    html = environment.get_template(template).render(**view)
+    pages.globals.update(verdicts=VERDICTS, kinds=KINDS)
+    html = pages.get_template(template).render(**view)
     with atomic(out) as temporary:
         temporary.write_text(html, encoding="utf-8")
 
