@@ -17,6 +17,7 @@ from twotowers.files.rankings import Rankings, read_rankings
 from twotowers.logs.described import read_documents
 from twotowers.logs.formats.baidu import (
     EMBEDDING,
+    LEXICAL,
     POSITIONS,
     annotated_texts,
     documents_of,
@@ -29,7 +30,6 @@ from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.sessions import read_sessions, seen_in, write_sessions
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, PAGES
-from twotowers.text.lexical import LEXICAL
 
 # Sessions 3 (a query shown before), 5 and 9, with gaps in numbers and in positions.
 ROWS = {

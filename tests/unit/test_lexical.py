@@ -6,7 +6,8 @@ from math import log
 import numpy as np
 import pytest
 
-from twotowers.text.lexical import LEXICAL, PAD, Corpus, lexical_features
+from twotowers.logs.formats.baidu import LEXICAL
+from twotowers.standins.lexical import PAD, Corpus, lexical_features
 
 VOCABULARY = 12
 

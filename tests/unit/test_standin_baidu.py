@@ -5,15 +5,11 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.special import ndtri
 
-from scripts.filling import filled
-from scripts.standins.baidu import tables
-from scripts.standins.targets import missed, written
 from twotowers.errors import InputError
 from twotowers.files.rankings import read_rankings
 from twotowers.logs.described import read_documents
 from twotowers.logs.formats.baidu import documents_of, read, read_annotations, texts_of
 from twotowers.logs.sessions import read_sessions
-from twotowers.root import ROOT
 from twotowers.standins.baidu import (
     CANDIDATES,
     FEWEST,
@@ -37,7 +33,7 @@ from twotowers.standins.baidu_files import (
 )
 from twotowers.standins.baidu_texts import STYLE, document_tokens, other_topic, query_tokens, topics
 from twotowers.standins.hashed import hashed, key_of, normals, uniforms
-from twotowers.text.lexical import PAD
+from twotowers.standins.lexical import PAD
 
 LAW = Law.read()
 WORLD = World(2000, 1, LAW)
@@ -54,13 +50,6 @@ def folder(tmp_path_factory):
     write_log(folder, World(400, 1, LAW))
     write_annotations(folder / "validation.feather", World(400, 1, LAW), 20)
     return folder
-
-
-def test_published_figures():
-    """All that docs/standins_baidu.md promises, and the page says what is measured."""
-    page, found = (ROOT / "docs" / "standins_baidu.md").read_text(), tables()
-    assert not missed(found)
-    assert filled(page, written(found)) == page
 
 
 def test_the_same_seed_gives_the_same_files(folder, tmp_path):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from twotowers.errors import InputError
 from twotowers.logs.counting import seen
 from twotowers.randomness import stream
 from twotowers.standins import logs as standin_logs
@@ -86,18 +85,3 @@ def test_rankings_of_yandex():
     assert len(distinct) / 20 == pytest.approx(48, abs=5)
     assert (np.diff(np.sort(shown.slot)) > 0).all()  # no document twice
     assert np.bincount(shown.query, shown.views).tolist() == np.bincount(query).tolist()
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "field"),
-    [
-        ("tiangon", {}, "name"),
-        ("yandex", {"sessions": 0}, "sessions"),
-        ("yandex", {"sessions": 1.5}, "sessions"),
-        ("yandex", {"seed": -1}, "seed"),
-    ],
-)
-def test_bad_arguments(name, arguments, field):
-    with pytest.raises(InputError) as error:
-        generate_log(name, **{"seed": 0} | arguments)
-    assert error.value.field == field

@@ -7,10 +7,10 @@ import pytest
 
 from twotowers.files.rankings import Rankings
 from twotowers.standins.rankings import generate
-from twotowers.standins.vectors import BLOCK, NAMES, POPULATIONS, WIDTH
+from twotowers.standins.vectors import BLOCK, POPULATIONS, WIDTH
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=[*POPULATIONS])
 def named(request) -> tuple[str, Rankings]:
     return request.param, generate(request.param, "train", queries=4096, seed=3)
 

@@ -12,8 +12,8 @@ generated, and then dropped as published: the first without a trace, the others 
 the positions. Queries with fewer than five documents are dropped.
 
 All of a query's documents are a function of the seed and the query's number. So pages can come in
-any order, and memory does not grow with their number. `baidu.yaml` has the law;
-`scripts/standins/baidu.py` says what was calibrated to what.
+any order, and memory does not grow with their number. `baidu.yaml` has the law,
+and docs/standins.md says what was calibrated.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 from twotowers.errors import check_choice
-from twotowers.files.yamls import read_yaml
 from twotowers.randomness import stream
 from twotowers.standins.baidu_texts import other_topic
 from twotowers.standins.hashed import hashed, key_of, normals, uniforms
-from twotowers.standins.users import Users, clicks_of
+from twotowers.standins.users import PageLaw, clicks_of
 
 NAME = "baidu_mlm"
 CANDIDATES = 55
@@ -75,52 +74,32 @@ FILE = Path(__file__).with_name("baidu.yaml")
 
 
 @dataclass(frozen=True)
-class Law:
-    """The distribution of documents, pages and clicks.
+class Law(PageLaw):
+    """The distribution of documents, pages and clicks. Relevance has variance 1 about the query's.
 
     Attributes:
-        queries: number of queries per session; most of them are never asked.
-        head: about this share of it is equally common. Beyond it, the share of a query falls with
-            its rank, as in Zipf's law.
-        jitter: standard deviation of what a page view adds to the ranker's scores, of variance 1.
         pool: standard deviation of the logarithm of the number of documents that annotators see.
-        among: standard deviation of a query's own offset to the relevance of its documents, whose
-            variance is 1 otherwise.
         match, topic: shares of the variance of relevance that follow from match and topic.
         style, charm: shares of the variance of appeal that follow from style and from the charm of
             the document's other topic.
-        agreement: correlation of attraction, and of satisfaction, with relevance.
         ranked: correlation of the production ranker's scores with attraction. 0: it ranks at
             random.
-        level, spread, warmth: log-odds of attraction are level + spread z + warmth (z' - 1), with
-            normal z of the document, and z' of the query from the exponential distribution: few
-            queries have many clicks.
-        satisfied: the level of satisfaction, whose spread is the same.
-        users: the mixed users.
+        warmth: warmth (z - 1) is added to log-odds of attraction, with z of the query from the
+            exponential distribution: few queries have many clicks.
     """
 
-    queries: float
-    head: float
-    jitter: float
     pool: float
-    among: float
     match: float
     topic: float
     style: float
     charm: float
-    agreement: float
     ranked: float
-    level: float
-    spread: float
     warmth: float
-    satisfied: float
-    users: Users
 
     @classmethod
     def read(cls, path: str | Path = FILE) -> Law:
         """The law of a file."""
-        found = read_yaml(path)
-        return cls(**{**found, "users": Users(**found["users"])})
+        return super().read(path)
 
     def but(self, **changes: float) -> Law:
         """This law with other values, such as `agreement=1`: annotators agree with users."""

@@ -16,11 +16,12 @@ from twotowers.files.rankings import write_rankings
 from twotowers.files.tables import write_batches
 from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu
+from twotowers.logs.formats.baidu import LEXICAL
 from twotowers.logs.sessions import write_sessions
 from twotowers.standins.baidu import CANDIDATES, LARGEST_POOL, PARTS, Pages, World, world_of
 from twotowers.standins.baidu_texts import VOCABULARY, document_tokens, query_tokens
 from twotowers.standins.hashed import hashed
-from twotowers.text.lexical import LEXICAL, PAD, Corpus, lexical_features
+from twotowers.standins.lexical import PAD, Corpus, lexical_features
 
 FAR, COLLECTION = 10**12, 500
 """Queries from here on are no log's. Documents of so many of them are what BM25 counts."""

@@ -15,7 +15,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from twotowers.randomness import stream
 from twotowers.standins.hashed import hashed, key_of, uniforms
-from twotowers.text.lexical import PAD
+from twotowers.standins.lexical import PAD
 
 VOCABULARY = 2000
 """The real one has 22,000 tokens."""

@@ -3,22 +3,21 @@
 They are for simulated clicks on whole lists, ranked by features (Hager 2026, chapter 2; Zhang et
 al. 2023). The number of columns and the lengths of lists are those of the real sets. Two printed
 nDCG@10 calibrate how much of relevance the columns carry, and how many labels it takes to learn it
-(docs/standins_lists.md). No vector recurs; stand-ins with recurring vectors are in
+(docs/standins.md). No vector recurs; stand-ins with recurring vectors are in
 `standins.vectors`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from pathlib import Path
 
 import numpy as np
 from scipy.special import ndtr
 
-from twotowers.standins.vectors import in_one_table, signal_of_traits
+from twotowers.files.yamls import read_yaml
+from twotowers.standins.vectors import signal_of_traits
 
-# As in `standin`: a random stream per block, so the first n queries are always the same.
 BLOCK = 32
 TRAITS = 6
 LEVELS = 64
@@ -33,7 +32,7 @@ class Population:
 
     Attributes:
         width: columns.
-        lengths: quantiles of list lengths, by share of the queries. Lengths are uniform between
+        lengths: shares of the queries, and quantiles of list lengths. Lengths are uniform between
             two quantiles.
         counts: whether columns are counts with a heavy tail, or lie in [0, 1].
         loadings: how strongly column j shows trait j % TRAITS, by j // TRAITS; the other columns
@@ -45,7 +44,7 @@ class Population:
     """
 
     width: int
-    lengths: Mapping[float, int]
+    lengths: list[tuple[float, int]]
     counts: bool
     loadings: tuple[float, ...]
     likeness: float
@@ -54,61 +53,20 @@ class Population:
     thresholds: tuple[float, float, float, float]
 
 
-POPULATIONS = MappingProxyType(
-    {
-        "yahoo_ltr": Population(
-            width=699,
-            lengths={0: 1, 0.1: 7, 0.3: 12, 0.5: 19, 0.7: 26, 0.8: 33, 0.9: 48, 0.98: 72, 1: 139},
-            counts=False,
-            loadings=(0.97, 0.9, 0.7, 0.5, 0.4, 0.3, 0.3, 0.2, 0.2),
-            likeness=0.36,
-            predictable=0.34,
-            query_sd=1.0,
-            thresholds=(-0.93, 0.51, 1.96, 3.02),
-        ),
-        "istella_s_ltr": Population(
-            width=220,
-            lengths={0: 3, 0.1: 26, 0.2: 55, 0.35: 95, 0.5: 120, 0.75: 137, 0.9: 146, 1: 182},
-            counts=True,
-            loadings=(0.97, 0.9, 0.7, 0.5, 0.4, 0.3, 0.3, 0.2, 0.2),
-            likeness=0.1,
-            predictable=0.765,
-            query_sd=0.2,
-            thresholds=(1.31, 1.5, 1.7, 2.0),
-        ),
-    }
-)
-NAMES = tuple(POPULATIONS)
+POPULATIONS = {
+    name: Population(**law) for name, law in read_yaml(Path(__file__).with_suffix(".yaml")).items()
+}
 
 
-def draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray, ...]:
-    """Draw one split.
-
-    Args:
-        name: 'yahoo_ltr' or 'istella_s_ltr'.
-        part: the split's number; all splits come from one population.
-        queries: number of queries; the first n are the same however many are asked for.
-        seed: seed of the draw.
-
-    Returns:
-        [queries] list lengths, [rows] float32 labels 0 to 4, and [rows, width] float32 features:
-        in [0, 1] for 'yahoo_ltr', counts of up to a million for 'istella_s_ltr'.
-    """
-    population = POPULATIONS[name]
-    streams = [
-        np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(*name.encode(), part, block)))
-        for block in range(-(-queries // BLOCK))
-    ]
-    # Lengths are each stream's first draw, so the whole table can be allocated once.
-    shares, longest = zip(*population.lengths.items(), strict=True)
-    lengths = [
-        np.interp(rng.random(BLOCK), shares, longest).round().astype(np.int64) for rng in streams
-    ]
-    blocks = (_documents(*each, population) for each in zip(streams, lengths, strict=True))
-    return in_one_table(lengths, blocks, queries=queries, width=population.width)
+def lists(rng: np.random.Generator, block: int, *, population: Population) -> tuple[np.ndarray]:
+    """[BLOCK] list lengths."""
+    shares, longest = np.array(population.lengths).T
+    return (np.interp(rng.random(BLOCK), shares, longest).round().astype(np.int64),)
 
 
-def _documents(rng, lengths, population: Population) -> tuple[np.ndarray, np.ndarray]:
+def documents(
+    rng: np.random.Generator, lengths: np.ndarray, *, population: Population
+) -> tuple[np.ndarray, np.ndarray]:
     """One block: features [rows, width] and labels [rows]."""
     p = population
     rows = int(lengths.sum())

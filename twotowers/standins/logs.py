@@ -20,12 +20,15 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from twotowers.errors import check_choice
+from twotowers.files.artefacts import atomic
 from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import page_batch, write_sessions
+from twotowers.randomness import stream
 from twotowers.splits import LOG, PAGES
-from twotowers.standins.writing import LENGTH, drawing, write_log
+from twotowers.standins.users import LENGTH
 
 # Sessions of the real data sets. A session of Yandex is a result page.
 SESSIONS = {"tiangong": 147_155, "yandex": 35_064}
@@ -91,7 +94,7 @@ def generate_log(name: str, *, sessions: int | None = None, seed: int) -> pa.Tab
     Args:
         name: 'tiangong' (sessions of 2.42 result pages on average, bias factors position,
             v1 and v2) or 'yandex' (a session is a result page; bias factor position).
-        sessions: their number, 1 to 200,000,000; None for that of the real log. Fewer sessions
+        sessions: their number; None for that of the real log. Fewer sessions
             give fewer bias factors, which are less well connected.
         seed: from 0.
 
@@ -100,9 +103,8 @@ def generate_log(name: str, *, sessions: int | None = None, seed: int) -> pa.Tab
         Queries are numbered from 0, the most frequent first. No two queries share a document.
         The metadata has sessions and pages.
     """
-    check_choice(name, NAMES, field="name", what="no stand-in")
-    rng, sessions = drawing(name, SESSIONS[name] if sessions is None else sessions, seed)
-    return (_tiangong if name == "tiangong" else _yandex)(rng, sessions)
+    draw = _tiangong if name == "tiangong" else _yandex
+    return draw(stream(f"{name} stand-in", seed), sessions or SESSIONS[name])
 
 
 def generate_pages(*, sessions: int, seed: int) -> Iterator[pa.RecordBatch]:
@@ -113,7 +115,7 @@ def generate_pages(*, sessions: int, seed: int) -> Iterator[pa.RecordBatch]:
     Args:
         sessions, seed: as of `generate_log`.
     """
-    return _yandex_pages(*drawing("yandex", sessions, seed))
+    return _yandex_pages(stream("yandex stand-in", seed), sessions)
 
 
 def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> None:
@@ -122,7 +124,13 @@ def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> No
         check_choice(name, ["yandex"], field="name", what="no stand-in with pages")
         write_sessions(path, generate_pages(sessions=size, seed=seed))
     else:
-        write_log(path, generate_log(name, sessions=size, seed=seed))
+        write_cells(path, generate_log(name, sessions=size, seed=seed))
+
+
+def write_cells(path: str | Path, log: pa.Table) -> None:
+    """Write a log as cells."""
+    with atomic(path) as temporary:
+        pq.write_table(log, temporary)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,15 @@ that clicked.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
 
 import numpy as np
+
+from twotowers.files.yamls import read_yaml
+
+LENGTH = 10
+"""Documents of a page."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,39 @@ class Users:
     unsatisfied: float
     readers: float
     eta: float
+
+
+@dataclass(frozen=True)
+class PageLaw:
+    """What laws of pages of a production ranker share.
+
+    Attributes:
+        queries: number of queries per session; most of them are never asked.
+        head: about this share of it is equally common. Beyond it, the share of a query falls with
+            its rank, as in Zipf's law.
+        jitter: standard deviation of what a page view adds to the ranker's scores, of variance 1.
+        among: standard deviation of a query's own offset to the relevance of its documents.
+        agreement: correlation of attraction, and of satisfaction, with relevance.
+        level, spread: log-odds of attraction are level + spread z, with a normal z.
+        satisfied: the same level for satisfaction.
+        users: who clicks.
+    """
+
+    queries: float
+    head: float
+    jitter: float
+    among: float
+    agreement: float
+    level: float
+    spread: float
+    satisfied: float
+    users: Users
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The law of a file."""
+        law = read_yaml(path)
+        return cls(**{**law, "users": Users(**law["users"])})
 
 
 def clicks_of(

@@ -8,13 +8,8 @@ and shows the first of its ranking: the log knows no other documents. Annotators
 CANDIDATES of other queries, far beyond what is shown. Users are those of `standins.users`: some
 read from top to bottom, others glance at positions. So no click model is the one that clicked.
 
-What was calibrated (`scripts/standins/uva.py`), without any fit of a click model: lengths of
-pages, queries and pairs per session, click rates by rank, and the shares of sessions with clicks,
-to Table 3.1 of the thesis and the published click rates; how much columns say of labels, how
-labels spread, and how little relevance and appeal agree, to the published DCG@10 of a random
-ranking, of the logging policy and of a ranker trained on labels (de Haan and Hager 2024).
-
-Width and sizes are smaller than the real ones (768 columns), since fits would take too long.
+docs/standins.md says what was calibrated. Columns are fewer than the real 768, since fits would
+take too long.
 """
 
 from __future__ import annotations
@@ -28,13 +23,12 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import expit
 
-from twotowers.errors import check_choice
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.described import write_documents
 from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
-from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES
-from twotowers.standins.users import Users, clicks_of
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG
+from twotowers.standins.users import LENGTH, PageLaw, clicks_of
 from twotowers.standins.vectors import signal_of_traits
 
 NAME, WHOLE = "baidu_ultr_uva", "baidu_ultr"
@@ -42,7 +36,6 @@ NAME, WHOLE = "baidu_ultr_uva", "baidu_ultr"
 NAMES = (NAME, WHOLE)
 CANDIDATES = 55
 """Documents of a query: 382,038 pairs of 6,985 annotated queries are 54.7 a query."""
-LENGTH = 10
 LENGTHS = {5: 0.09, 6: 0.10, 7: 0.13, 8: 0.18, 9: 0.24, 10: 0.26}
 """Shares of pages by length: 8.16 documents on average, none below 5."""
 LOADINGS = (0.97, 0.7, 0.4, 0.2)
@@ -57,55 +50,23 @@ BLOCK = 1024
 
 
 @dataclass(frozen=True)
-class Law:
+class Law(PageLaw):
     """The distribution of documents, pages and clicks.
 
     Attributes:
-        queries: number of queries per session; most of them are never asked.
-        head: about this share of it is equally common. Beyond it, the share of a query falls with
-            its rank, as in Zipf's law.
         likeness: share of a trait's variance that is the query's own.
-        among: standard deviation of a query's own offset to the relevance of its documents.
         predictable: share of the variance of relevance, and of appeal, that columns carry.
-        agreement: correlation of attraction, and of satisfaction, with relevance.
         ranked: share of the variance of the production ranker's scores that columns explain.
-        jitter: standard deviation of what a page view adds to these scores.
         thresholds: relevance from which a document has label 1, 2, 3, 4.
-        level, spread: log-odds of attraction are level + spread z, with a normal z.
-        satisfied: the same level for satisfaction.
-        users: who clicks.
     """
 
-    queries: float
-    head: float
     likeness: float
-    among: float
     predictable: float
-    agreement: float
     ranked: float
-    jitter: float
     thresholds: tuple[float, float, float, float]
-    level: float
-    spread: float
-    satisfied: float
-    users: Users
 
 
-LAW = Law(
-    queries=20.0,
-    head=0.025,
-    likeness=0.3,
-    among=0.5,
-    predictable=0.165,
-    agreement=0.243,
-    ranked=0.5,
-    jitter=0.2,
-    thresholds=(-0.402, 0.553, 1.936, 2.841),
-    level=-1.923,
-    spread=1.285,
-    satisfied=-0.916,
-    users=Users(patience=0.714, unsatisfied=0.987, readers=0.43, eta=1.332),
-)
+LAW = Law.read(Path(__file__).with_suffix(".yaml"))
 
 SIGNAL_MEAN, SIGNAL_SD = -0.401, 1.328
 """Of `signal_of_traits`, of normal traits."""
@@ -179,7 +140,6 @@ def features_of(rng: np.random.Generator, traits: np.ndarray) -> np.ndarray:
 def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> None:
     """Write a part: 'annotations' of `size` queries, or 'documents' or 'pages' of as many
     sessions."""
-    check_choice(part, (ANNOTATIONS, DOCUMENTS, PAGES), field="part")
     if part == ANNOTATIONS:
         write_rankings(generate_annotations(size, seed=seed), path)
     elif part == DOCUMENTS:

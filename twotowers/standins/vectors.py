@@ -6,8 +6,8 @@ makes vectors recur in the real sets: queries asked twice (the same documents un
 id), documents listed twice in a query, documents of one query listed in another, short lists
 (whose empty positions the published code fills with one zero vector), and a few vectors at the
 head of many lists. A vector that is listed again may have another label there. The rates are
-calibrated to the paper's Table 4 and to the click MSE of its Table 6. docs/standins_chen2024.md
-has the arithmetic and the outcome. Columns have few values each, as real ones do, so that vectors
+calibrated to the paper's Table 4 and to the click MSE of its Table 6. docs/standins.md
+says what was inferred of them. Columns have few values each, as real ones do, so that vectors
 also coincide when most columns are dropped (Figure 7c, d).
 
 The stand-ins are narrower than the real sets: 50 columns instead of 700 and 220. The lists of
@@ -17,14 +17,15 @@ displayed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.special import ndtr
 
+from twotowers.files.yamls import read_yaml
+
 WIDTH = 50
-# As in `standin`: a random stream per block, so the first n queries are always the same.
 BLOCK = 64
 TRAITS = 5
 
@@ -74,46 +75,8 @@ class Population:
 
 
 POPULATIONS = {
-    "yahoo": Population(
-        repeated=0.025,
-        listed_twice=(0.002, 0.02),
-        linked=0.15,
-        linked_below=1.0,
-        relabelled=1.0,
-        heads=2,
-        headed=0.0022,
-        short_every=0,
-        length_shape=1.85,
-        length_mean=24,
-        shortest=1,
-        longest=139,
-        counts=False,
-        likeness=0.36,
-        predictable=0.31,
-        query_sd=1.15,
-        thresholds=(-0.988, 0.456, 2.001, 3.181),
-    ),
-    "istella_s": Population(
-        repeated=0.0018,
-        listed_twice=(0.0004, 0.0004),
-        linked=0.055,
-        linked_below=0.6,
-        relabelled=0.28,
-        heads=0,
-        headed=0,
-        short_every=10,
-        length_shape=12,
-        length_mean=26,
-        shortest=10,
-        longest=46,
-        counts=True,
-        likeness=0.1,
-        predictable=0.43,
-        query_sd=0.1,
-        thresholds=(0.629, 0.836, 1.187, 1.683),
-    ),
+    name: Population(**law) for name, law in read_yaml(Path(__file__).with_suffix(".yaml")).items()
 }
-NAMES = tuple(POPULATIONS)
 
 # Column j shows trait j % TRAITS, this strongly, in this many levels.
 COLUMN = np.arange(WIDTH)
@@ -125,65 +88,10 @@ SHORTEST, DISPLAYED = 3, 10
 STEEP = 3
 
 
-def draw(name: str, part: int, *, queries: int, seed: int) -> tuple[np.ndarray, ...]:
-    """Draw one split.
-
-    Args:
-        name: 'yahoo' or 'istella_s'.
-        part: the number of the split. All splits come from one population.
-        queries: number of queries. The first n do not depend on it.
-        seed: seed of the draw.
-
-    Returns:
-        [queries] list lengths, [rows] float32 labels 0 to 4, and [rows, 50] float32 features:
-        in [0, 1] for 'yahoo', counts of up to a million for 'istella_s'.
-    """
-    population = POPULATIONS[name]
-    number = NAMES.index(name)
-    streams = [
-        np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, part, block)))
-        for block in range(-(-queries // BLOCK))
-    ]
-    # Sources and lengths are drawn first, so that the table can be allocated once.
-    sources, lengths = zip(
-        *(_lists(rng, block, population) for block, rng in enumerate(streams)), strict=True
-    )
-    blocks = (
-        _documents(rng, source, block, population)
-        for rng, source, block in zip(streams, sources, lengths, strict=True)
-    )
-    raw = ((_raw(levels, population), labels) for levels, labels in blocks)
-    return in_one_table(lengths, raw, queries=queries, width=WIDTH)
-
-
-def in_one_table(
-    lengths: Sequence[np.ndarray],
-    blocks: Iterable[tuple[np.ndarray, np.ndarray]],
-    *,
-    queries: int,
-    width: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """List lengths, labels [rows] and features [rows, width] of the first queries.
-
-    Args:
-        lengths: [queries] of each block, which were drawn first, so that the table is allocated
-            once.
-        blocks: features and labels of each block.
-        queries, width: of the table.
-    """
-    kept = np.concatenate(lengths)[:queries]
-    features = np.empty((kept.sum(), width), np.float32)
-    label = np.empty(len(features), np.float32)
-    start = 0
-    for values, labels in blocks:
-        stop = min(start + len(labels), len(label))
-        features[start:stop], label[start:stop] = values[: stop - start], labels[: stop - start]
-        start = stop
-    return kept, label, features
-
-
-def _lists(rng: np.random.Generator, block: int, population: Population):
-    """[BLOCK] the query of the block whose documents each query has, and [BLOCK] lengths."""
+def lists(
+    rng: np.random.Generator, block: int, *, population: Population
+) -> tuple[np.ndarray, np.ndarray]:
+    """[BLOCK] lengths, and [BLOCK] the query of the block whose documents each query has."""
     p = population
     scale = p.length_mean / p.length_shape
     lengths = (rng.gamma(p.length_shape, scale, BLOCK) + 0.5).astype(np.int64)
@@ -195,11 +103,13 @@ def _lists(rng: np.random.Generator, block: int, population: Population):
     earlier = (rng.random(BLOCK) * source).astype(np.int64)
     for query in np.flatnonzero(rng.random(BLOCK) < p.repeated):
         source[query] = source[earlier[query]]
-    return source, lengths[source]
+    return lengths[source], source
 
 
-def _documents(rng, source, lengths, population) -> tuple[np.ndarray, np.ndarray]:
-    """One block: levels [rows, WIDTH] in [0, 1] and labels [rows]."""
+def documents(
+    rng: np.random.Generator, lengths: np.ndarray, source: np.ndarray, *, population: Population
+) -> tuple[np.ndarray, np.ndarray]:
+    """One block: features [rows, WIDTH] and labels [rows]."""
     p = population
     rows = int(lengths.sum())
     query = np.repeat(np.arange(BLOCK), lengths)
@@ -245,7 +155,7 @@ def _documents(rng, source, lengths, population) -> tuple[np.ndarray, np.ndarray
     again[np.isin(document, heading)] = False
     anew = np.searchsorted(p.thresholds, explained[document] + noise * normal(rows) + offset)
     label[again] = anew[again]
-    return levels[document], label
+    return _raw(levels[document], p), label
 
 
 def _head(number: int) -> np.ndarray:

@@ -7,10 +7,7 @@ so none of the ten click models is the one that clicked.
 One document takes most clicks of a common query, as if the query named a page. Users of a rare
 query click on any document, and seldom.
 
-What was calibrated (`scripts/standins/wscd.py`): LAW, to the published perplexities of the four
-models without memory, GCTR, RCTR, DCTR and PBM (thesis, Figure 5.1, first fold), the last two by EM
-and by gradient descent; and the number of queries and versions, to WSCD's 346.7 million pairs in
-146.3 million sessions. What the other six models make of the log was not looked at meanwhile.
+docs/standins.md says what was calibrated.
 """
 
 from __future__ import annotations
@@ -23,11 +20,13 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import expit
 
+from twotowers.files.yamls import read_yaml
 from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import page_batch, write_sessions
+from twotowers.randomness import stream
 from twotowers.splits import LOG, PAGES
-from twotowers.standins.users import Users, clicks_of
-from twotowers.standins.writing import LENGTH, drawing, write_log
+from twotowers.standins.logs import write_cells
+from twotowers.standins.users import LENGTH, Users, clicks_of
 
 NAME = "wscd"
 NAMES = (NAME,)
@@ -70,34 +69,17 @@ class Law(Users):
     satisfied: float
 
 
-LAW = Law(
-    queries=0.78,
-    head=2.5,
-    documents=12,
-    noise=1.2,
-    versions=0.2,
-    level=3.824,
-    slope=1.253,
-    spread=2.11,
-    among=2.0,
-    tail=-2.982,
-    bend=0.964,
-    satisfied=0.0,
-    patience=0.977,
-    unsatisfied=0.7,
-    readers=0.7,
-    eta=0.8,
-)
+LAW = Law(**read_yaml(Path(__file__).with_suffix(".yaml")))
 
 
 def generate_pages(*, sessions: int, seed: int) -> Iterator[pa.RecordBatch]:
     """Pages in random order, for `twotowers.logs.sessions.write_sessions`.
 
     Args:
-        sessions: their number, 1 to 200,000,000.
+        sessions: their number.
         seed: from 0.
     """
-    for query, documents, clicks in draw(*drawing(NAME, sessions, seed)):
+    for query, documents, clicks in draw(stream(f"{NAME} stand-in", seed), sessions):
         yield page_batch(query, documents, clicks, LOG)
 
 
@@ -107,7 +89,7 @@ def generate_log(*, sessions: int, seed: int) -> pa.Table:
     Args:
         sessions, seed: as of `generate_pages`.
     """
-    columns = zip(*draw(*drawing(NAME, sessions, seed)), strict=True)
+    columns = zip(*draw(stream(f"{NAME} stand-in", seed), sessions), strict=True)
     query, documents, clicks = (np.concatenate(column) for column in columns)
     position = np.broadcast_to(np.arange(1, LENGTH + 1), documents.shape)
     return count_cells(
@@ -125,7 +107,7 @@ def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> No
     if part == PAGES:
         write_sessions(path, generate_pages(sessions=size, seed=seed))
     else:
-        write_log(path, generate_log(sessions=size, seed=seed))
+        write_cells(path, generate_log(sessions=size, seed=seed))
 
 
 def draw(

@@ -16,7 +16,7 @@ PAD, SEP, CLS, MASK = 0, 1, 2, 3
 OFFSET = 10
 """Tokens of texts count from here on. Numbers below are kept for special ones."""
 ABSENT = -1
-"""Stands behind the end of a text, as in `twotowers.text.lexical`."""
+"""Stands behind the end of a text, as in `twotowers.standins.lexical`."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from twotowers.errors import InputError, check_choice
 from twotowers.experiment.config import Config, DataSet
+from twotowers.experiment.matrix import item_needs
 from twotowers.experiment.paper import Paper
 from twotowers.root import ROOT
 from twotowers.splits import DOCUMENTS, LOG, PAGES
@@ -70,14 +71,23 @@ class Targets(Places):
 
         Items are listed beside the pages, so that a deleted item is made again.
         """
-        known = {f"{key}/{item}" for key, paper in self.papers.items() for item in paper.items}
-        for field in ("only", "also"):
-            for name in getattr(self.config, field):
-                check_choice(name, known, field=field)
+        made = {f"{key}/{item}" for key, paper in self.papers.items() for item in paper.items}
+        for name in self.config.only:
+            check_choice(name, made, field="only")
+        if unmade := set(self.config.also) - made:
+            # They may be of another paper, or of data that the scale leaves out.
+            declared = self._declared()
+            for name in sorted(unmade):
+                check_choice(name, declared, field="also")
         if self.config.only:
             return [path for name in self.config.only for path in self.item_files(*name.split("/"))]
         ends = map(self.file, ("overview", "verdicts"))
         return [*ends, *self.of_papers("page", "summary"), *self.shown()]
+
+    def _declared(self) -> set[str]:
+        """Every item of every paper."""
+        keys = [path.parent.name for path in self.root.glob("papers/*/experiment.yaml")]
+        return {f"{key}/{item}" for key in keys for item in item_needs(key, self.root)}
 
     # Data sets
 

@@ -35,12 +35,16 @@ from twotowers.files.seen import Seen
 from twotowers.logs.sessions import Stream, check_free, conform
 from twotowers.logs.strays import Tally
 from twotowers.splits import LOG
-from twotowers.text.lexical import LEXICAL
 
 LAYOUT = "a row per shown document, with tokens and features"
 
 EMBEDDING, LABEL = "query_document_embedding", "label"
 TOKENS = ("query", "title", "abstract")
+LEXICAL = (
+    "bm25", "bm25_title", "bm25_abstract", "tf_idf", "tf", "idf", "ql_jelinek_mercer_short",
+    "ql_jelinek_mercer_long", "ql_dirichlet", "document_length", "title_length", "abstract_length",
+)  # fmt: skip
+"""Lexical features: BM25, TF-IDF, query likelihoods and lengths."""
 FEATURES = (*LEXICAL, EMBEDDING)
 IDS = ("query_md5", "url_md5")
 POSITIONS = "positions"

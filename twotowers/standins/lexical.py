@@ -11,15 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from twotowers.logs.formats.baidu import LEXICAL
+
 PAD = -1
 """Stands behind the end of a text. Token ids are 0 or more."""
 FIELDS = ("document", "title", "abstract")
 """A document is its title and then its abstract."""
-LEXICAL = (
-    "bm25", "bm25_title", "bm25_abstract", "tf_idf", "tf", "idf", "ql_jelinek_mercer_short",
-    "ql_jelinek_mercer_long", "ql_dirichlet", "document_length", "title_length", "abstract_length",
-)  # fmt: skip
-"""The twelve columns of `lexical_features`, named as in the files of Baidu-ULTR-UVA."""
 K1, B = 1.2, 0.75
 SHORT, LONG, DIRICHLET = 0.1, 0.7, 128.0
 """Weights of the corpus in Jelinek-Mercer smoothing for short and long queries; Dirichlet's mu."""

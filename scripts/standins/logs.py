@@ -1,0 +1,227 @@
+"""What is measured of generated click logs: `wscd`, `baidu_ultr_uva` and `baidu_mlm`.
+
+To `wscd` four models are fitted, by counting or EM and by gradient descent, as the settings of
+clax2025 do it; to the others no model of clicks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from twotowers.claims.metrics import dcg, mrr, ndcg
+from twotowers.claims.statistics import select
+from twotowers.experiment.config import read_config
+from twotowers.experiment.paper import load_paper
+from twotowers.files.yamls import read_yaml
+from twotowers.jobs.fit import fit_setting
+from twotowers.logs.sessions import page_batch, write_sessions
+from twotowers.randomness import stream
+from twotowers.root import ROOT
+from twotowers.splits import LOG
+from twotowers.standins import baidu as texts
+from twotowers.standins import uva as vectors
+from twotowers.standins.baidu_files import collection
+from twotowers.standins.baidu_texts import document_tokens, query_tokens
+from twotowers.standins.lexical import lexical_features
+from twotowers.standins.wscd import LAW, draw
+
+SEED = 0  # as in twotowers.workflow.descriptions
+RANKS = 10
+COUNTED = ("em-gctr", "em-rctr", "em-dctr", "em-pbm")
+GRADIENT = ("gradient-dctr", "gradient-pbm")
+"""Settings of clax2025."""
+
+
+def wscd(sessions: int = 200_000) -> dict:
+    """Half of the log trains, a quarter is held out, as in clax2025."""
+    drawn = zip(*draw(stream("wscd stand-in", SEED), sessions, LAW), strict=True)
+    query, documents, clicks = (np.concatenate(column) for column in drawn)
+    config = read_yaml(ROOT / "config.yaml") | {"scale": "laptop", "papers": ["clax2025"]}
+    settings = load_paper("clax2025", read_config(config)).settings
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "pages.parquet"
+        write_sessions(path, [page_batch(query, documents, clicks, LOG)])
+        fits = {
+            name: fit_setting({LOG: path}, settings[name], seed=1) for name in COUNTED + GRADIENT
+        }
+
+    def perplexity(name: str) -> float:
+        rows = select(fits[name], metric="mean_perplexity")
+        prior = rows["prior_mean"].min() if "prior_mean" in rows else None
+        return (rows if prior is None else select(rows, prior_mean=prior))["value"].item()
+
+    _, shown = np.unique(documents, return_counts=True)
+    number = clicks.sum(1)
+    return {
+        "perplexity of GCTR, RCTR, DCTR, PBM": [perplexity(name) for name in COUNTED],
+        "perplexity of DCTR and PBM, by gradient": [perplexity(name) for name in GRADIENT],
+        "pairs per session": len(shown) / sessions,
+        "queries and clicks per session": [len(np.unique(query)) / sessions, number.mean()],
+        "share of pairs that are shown once": (shown == 1).mean(),
+        "share of sessions without a click, with two or more": [
+            (number == 0).mean(),
+            (number > 1).mean(),
+        ],
+        "click rates at positions 1, 2, 3, 5, 10": clicks.mean(0)[[0, 1, 2, 4, 9]],
+    }
+
+
+def uva(sessions: int = 40_000, queries: int = 4_000) -> dict:
+    blocks = list(vectors.draw(sessions, seed=SEED))
+    clicks, where = (
+        np.concatenate([getattr(block, name) for block in blocks]) for name in ("clicks", "where")
+    )
+    rates, number = clicks.sum(0) / where.sum(0), clicks.sum(1)
+    rng = stream("calibration of annotations")
+    found = vectors.candidates(rng, queries)
+    labels = vectors.labels_of(found.relevance)
+    chance, whole = rng.random(labels.shape), np.ones(labels.shape, bool)
+
+    def worth(scores: np.ndarray, metric=dcg) -> float:
+        return float(metric(scores, labels, where=whole).mean())
+
+    return {
+        "documents per session": where.sum() / sessions,
+        "queries per session": sum(len(np.unique(block.query)) for block in blocks) / sessions,
+        "query-document pairs per impression": sum(
+            len(np.unique(block.documents[block.where])) for block in blocks
+        )
+        / where.sum(),
+        "clicks per session": number.mean(),
+        "sessions with a click": (number > 0).mean(),
+        "sessions with two clicks": (number > 1).mean(),
+        "click rate over that of rank 1, ranks 2 to 10": rates[1:] / rates[0],
+        "DCG@10, random order": worth(chance),
+        "nDCG@10, random order": worth(chance, ndcg),
+        "DCG@10, logging policy": worth(found.score),
+        "DCG@10, a ranker that knows what columns say of labels": worth(found.signal),
+    }
+
+
+def baidu(sessions: int = 40_000, queries: int = 1_500) -> dict:
+    law = texts.Law.read()
+    worlds = {users: texts.World(sessions, SEED, law, users) for users in texts.USERS}
+    mixed, glancing = (log_of(world) for world in worlds.values())
+    world = worlds["mixed"]
+    return {
+        **published_of_log(mixed, sessions),
+        **placeholders(world),
+        **{f"mixed users: {name}": each for name, each in clicks_of(mixed).items()},
+        **{f"position-based users: {name}": each for name, each in clicks_of(glancing).items()},
+        "position-based users: click rate over examination, ranks 1 to 9": (
+            rates_of(glancing) / np.array(texts.PROPENSITIES[:RANKS])
+        )[:9],
+        **annotations(world, mixed, queries),
+    }
+
+
+def log_of(world: texts.World) -> dict[str, list[np.ndarray]]:
+    """Arrays of each part: query, slot, clicks and where."""
+    parts = [list(world.pages(part)) for part in range(texts.PARTS)]
+    return {
+        name: [np.concatenate([getattr(page, name) for page in part]) for part in parts]
+        for name in ("query", "slot", "clicks", "where")
+    } | {"world": world}
+
+
+def rates_of(log: Mapping) -> np.ndarray:
+    clicks, where = (np.concatenate(log[name]) for name in ("clicks", "where"))
+    return clicks.sum(0)[:RANKS] / where.sum(0)[:RANKS]
+
+
+def clicks_of(log: Mapping) -> dict:
+    number, rates = np.concatenate(log["clicks"]).sum(1), rates_of(log)
+    return {
+        "clicks a session, sessions with a click, with two": [
+            number.mean(),
+            (number > 0).mean(),
+            (number > 1).mean(),
+        ],
+        "click rate at rank 1": rates[0],
+        "click rate over that of rank 1, ranks 2 to 10": rates[1:] / rates[0],
+    }
+
+
+def published_of_log(log: Mapping, sessions: int) -> dict:
+    """Of the train parts 1 to 3, and of the test part 0."""
+    unique = {"queries a session": [], "pairs an impression": [], "documents a pair": []}
+    for part in (slice(1, None), slice(0, 1)):
+        query, slot, where = (
+            np.concatenate(log[name][part]) for name in ("query", "slot", "where")
+        )
+        pairs = np.unique((query[:, None] * texts.CANDIDATES + slot)[where])
+        urls = log["world"].urls(*np.divmod(pairs, texts.CANDIDATES))
+        counts = len(np.unique(query)), len(pairs), len(np.unique(urls))
+        for own, *pair in zip(
+            unique.values(), counts, (len(query), where.sum(), len(pairs)), strict=True
+        ):
+            own.append(pair[0] / pair[1])
+    where = np.concatenate(log["where"])
+    return {
+        **{f"unique {name}: train, test": shares for name, shares in unique.items()},
+        "documents a session": where.sum() / len(where),
+        "sessions with a document, at ranks 1 to 9": where.mean(0)[:9],
+        "sessions with a document, at ranks 10 to 12": where.mean(0)[9:12],
+        "queries that are too short": 1 - len(where) / sessions,
+    }
+
+
+def placeholders(world: texts.World) -> dict:
+    """Shares of placeholders among all documents before they are dropped."""
+    kept = empty = searched = 0
+    for page in world.pages(1):
+        raw = world.raw(page)
+        kept, empty = kept + page.where.sum(), empty + raw.empty.sum()
+        searched += (raw.searched > 0).sum()
+    total = kept + empty + searched
+    return {
+        'documents that are "what others searched"': searched / total,
+        "documents without content": empty / total,
+    }
+
+
+def annotations(world: texts.World, log: Mapping, queries: int) -> dict:
+    """What rankings of annotated documents are worth."""
+    query, length = world.annotated(queries)
+    found = world.candidates(query, texts.LARGEST_POOL)
+    where = np.arange(texts.LARGEST_POOL) < length[:, None]
+    labels = world.labels(found.relevance)
+
+    def worth(scores: np.ndarray) -> np.ndarray:
+        """Mean DCG@1, 3, 5 and 10, MRR@10 and nDCG@10."""
+        gains = [dcg(scores, labels, where=where, topn=k) for k in (1, 3, 5, 10)]
+        gains += [metric(scores, labels, where=where) for metric in (mrr, ndcg)]
+        return np.mean(gains, axis=1)
+
+    rng = stream("calibration of annotations")
+    chance = np.mean([worth(rng.random(labels.shape)) for _ in range(10)], axis=0)
+    agreeing = texts.World(world.sessions, SEED, world.law.but(agreement=1.0))
+    asked = np.concatenate(log["query"][1:])
+    return {
+        "annotated documents a query": length.mean(),
+        "annotated queries asked in the train parts": np.isin(query, asked).mean(),
+        "shares of labels 0 to 3": (np.bincount(labels[where], minlength=5) / where.sum())[:4],
+        "random order: DCG@1, DCG@3, DCG@5, DCG@10, MRR@10, nDCG@10": chance,
+        "BM25: DCG@1, DCG@3, DCG@5, DCG@10, MRR@10": worth(bm25(world, query, where))[:5],
+        "DCG@10, what tokens say of attraction": worth(world.promise(found.traits))[3],
+        "DCG@10 and nDCG@10, production ranker": worth(found.score)[[3, 5]],
+        "DCG@10 and nDCG@10, what tokens say of relevance at most": worth(
+            agreeing.promise(found.traits)
+        )[[3, 5]],
+    }
+
+
+def bm25(world: texts.World, query: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """[queries, LARGEST_POOL] of the annotated documents."""
+    row, slot = there = np.nonzero(where)
+    traits = world.candidates(query, texts.LARGEST_POOL).traits[there]
+    tokens = document_tokens(world.seed, query[row], slot, traits)
+    found = np.zeros(where.shape)
+    found[there] = lexical_features(
+        query_tokens(world.seed, query[row]), *tokens, collection(world)
+    )[:, 0]
+    return found
