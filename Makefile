@@ -18,8 +18,8 @@ STRICT := twotowers/__init__.py twotowers/__main__.py twotowers/errors.py twotow
 # Words -> the elements of a YAML list.
 listed = $(subst $() ,$(comma),$(strip $(1)))
 # Snakemake needs a cache folder. The home folder may be absent or full.
-SNAKEMAKE := PYTHONPATH=.:scripts XDG_CACHE_HOME='$(CURDIR)/.cache' \
-	$(BIN)/snakemake --logger towers --cores $(CORES) \
+SNAKEMAKE := XDG_CACHE_HOME='$(CURDIR)/.cache' \
+	$(BIN)/snakemake --cores $(CORES) \
 	$(if $(CONFIG),--configfile config.yaml $(CONFIG)) --config scale=$(SCALE) \
 	$(if $(PAPERS),papers='[$(call listed,$(PAPERS))]') $(if $(ONLY),only='[$(call listed,$(ONLY))]')
 

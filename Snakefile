@@ -17,7 +17,6 @@ from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 from twotowers.workflow.compiling import compiler_flags
 from twotowers.workflow.plan import read_plan
 from twotowers.workflow.preloaded import start as start_preloaded
-from twotowers.workflow.processes import RUN, only_run
 from twotowers.workflow.provenance import code_version
 from twotowers.workflow.records import failures
 
@@ -32,7 +31,6 @@ VERSION = code_version(PLAN.root)
 STARTED = time.time()
 
 # Jobs inherit these variables. None of them changes what is computed.
-os.environ[RUN] = str(os.getpid())
 os.environ.setdefault("PYTHONHASHSEED", "0")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.abspath(".cache/jax"))
 # Small programs are cached, too: compiling dozens of them takes a third of a short fit.
@@ -53,7 +51,6 @@ os.environ.update(
 
 
 onstart:
-    only_run(config["results"], config["figures"])
     # It is there at once, and grows. Whoever chose single items gets no pages. Where Snakemake has
     # an environment of its own, without the libraries of jobs, it comes with the first page.
     if not config["only"] and find_spec("jinja2") and find_spec("pandas"):
@@ -100,7 +97,7 @@ for path in PLAN["rules"]:
     include: path
 
 
-# The last line of a run, after that of the logger.
+# The last line of a run.
 onsuccess:
     if not config["only"]:
         atexit.register(print, f"Open {PLAN.file('overview')}", flush=True)

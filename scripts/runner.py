@@ -12,7 +12,6 @@ from pathlib import Path
 
 from twotowers.workflow.devices import asks_for_gpu, use_own_gpu
 from twotowers.workflow.preloaded import hand_over
-from twotowers.workflow.processes import end_with_run
 from twotowers.workflow.provenance import code_version
 from twotowers.workflow.records import cause, job_log
 
@@ -42,7 +41,6 @@ def run(main, snakemake) -> None:
 
     The parameter `code`, a digest, is for Snakemake's decision on reruns. main does not get it.
     """
-    end_with_run()
     gc.freeze()
     gc.enable()
     params = dict(snakemake.params.items())

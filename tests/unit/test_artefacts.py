@@ -4,7 +4,6 @@ import errno
 import os
 import stat
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ import pytest
 from twotowers.claims.longform import write_results
 from twotowers.errors import InputError
 from twotowers.files import artefacts
-from twotowers.files.artefacts import atomic, put_in_order
+from twotowers.files.artefacts import atomic
 
 FULL = Path("/dev/full")
 """A device on which every write fails, as on a full disk."""
@@ -110,29 +109,6 @@ def test_not_even_an_empty_file(tmp_path, monkeypatch, call, code, message):
 def test_a_quota_and_a_limit_are_disks_without_room(tmp_path, code):
     with pytest.raises(InputError, match="no space left on the disk"), atomic(tmp_path / "a"):
         raise OSError(code, os.strerror(code))
-
-
-def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path):
-    kept = {"a.csv", ".a.csv", ".keep", ".a.1234567.csv"}
-    with atomic(tmp_path / "b.csv") as temporary:
-        left = temporary.name
-    for name in {*kept, left, left.removesuffix(".csv")}:
-        (tmp_path / name).touch()
-    put_in_order(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == kept | {"b.csv"}
-
-
-def test_dates_in_the_future_become_now_in_their_order(tmp_path):
-    start = time.time()
-    ahead = {"d": 0, "c": start - 100, "a": start + 1e6, "b": start + 2e6, "b too": start + 2e6}
-    for name, date in ahead.items():
-        (tmp_path / name).touch()
-        os.utime(tmp_path / name, (date, date))
-    put_in_order(tmp_path)
-    dates = {name: (tmp_path / name).stat().st_mtime for name in ahead}
-    assert dates["d"] == 0
-    assert dates["c"] == pytest.approx(start - 100, abs=1e-3)
-    assert start - 1 < dates["a"] < dates["b"] == dates["b too"] <= time.time()
 
 
 def test_other_errors_of_the_system_are_not_renamed(tmp_path):

