@@ -17,8 +17,8 @@ from scripts.filling import fill_page, markdown
 from scripts.runner import paper_module
 from twotowers.claims import published
 from twotowers.claims.claims import CONTRADICTED, REPRODUCED, Claims
+from twotowers.claims.data_provenance import REAL, SIMULATION
 from twotowers.claims.judging import AUTHORS, authors_of, on_authors
-from twotowers.claims.standing import REAL, SIMULATION
 from twotowers.experiment.matrix import item_needs
 from twotowers.files.artefacts import atomic
 from twotowers.report.paper_page import tally

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, PAPER, REPRODUCED
-from twotowers.claims.standing import REAL, SIMULATION, STAND_IN
+from twotowers.claims.data_provenance import REAL, SIMULATION, STAND_IN
 from twotowers.report import figures
 from twotowers.report.comparison import SOURCES
 from twotowers.report.drawings import position_bias
@@ -94,7 +94,6 @@ def claim(number: str, item: str, verdict=REPRODUCED, **other) -> dict:
         "authors_held": "printed means",
         "expected": "grows strictly as tau falls; at tau 0 below the truth from position 5 on",
         "verdict": verdict,
-        "on_all": verdict,
         "cause": "",
         "held": "",
         "reason": "",

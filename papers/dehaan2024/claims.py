@@ -12,7 +12,7 @@ from papers.dehaan2024.items.bins import bins
 from papers.dehaan2024.names import by_query, named
 from twotowers.claims.claims import OURS, Claims, NotTestable, certain, in_order, seed_means
 from twotowers.claims.conditions import above, at_least, at_most, below, shown, written
-from twotowers.claims.standing import STAND_IN
+from twotowers.claims.data_provenance import STAND_IN
 from twotowers.claims.statistics import select
 
 CLAIMS = Claims()

@@ -13,7 +13,7 @@ from papers.chen2024.judges.connectivity import GRAPH, SIZE, TIANGONG
 from papers.chen2024.judges.redrawn import NO_DEBIAS
 from papers.chen2024.judges.theorems import EDGES, LAST
 from papers.chen2024.simulation import EXAMINATION
-from twotowers.claims.standing import REAL
+from twotowers.claims.data_provenance import REAL
 
 DATASETS = ("yahoo", "istella_s")
 SEEDS = range(1, 11)

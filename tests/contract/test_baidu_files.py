@@ -8,7 +8,7 @@ import pytest
 
 from scripts.fetch_dataset import main as fetch
 from scripts.parse_dataset import main as parse
-from twotowers.claims.standing import UNVERIFIED
+from twotowers.claims.data_provenance import UNVERIFIED
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper

@@ -24,8 +24,8 @@ from tests.contract.chen2024 import (
 from tests.items import experiment
 from tests.judging import altered, assert_borne_out, assert_broken, by, mutation_tests, times, to
 from twotowers.claims.claims import NOT_TESTABLE, REPRODUCED, judge
+from twotowers.claims.data_provenance import REAL, STAND_IN, UNVERIFIED
 from twotowers.claims.published import results as published_results
-from twotowers.claims.standing import REAL, STAND_IN, UNVERIFIED
 from twotowers.claims.statistics import select
 
 BY_ID = {claim.id: claim for claim in CLAIMS}

@@ -13,8 +13,8 @@ from papers.dehaan2024.studies.expert import run
 from tests.items import drawing
 from tests.judging import mutation_tests, to
 from twotowers.claims.claims import NOT_TESTABLE, REPRODUCED, judge
+from twotowers.claims.data_provenance import REAL, STAND_IN
 from twotowers.claims.published import bands, results
-from twotowers.claims.standing import REAL, STAND_IN
 from twotowers.splits import ANNOTATIONS
 from twotowers.standins.baidu import world_of
 from twotowers.standins.baidu_files import write_part

@@ -144,9 +144,6 @@ def test_a_threshold_may_be_a_multiple_of_another_measured_value():
     assert twice.met_by((4, 2))
     assert not twice.met_by(([4, 3], [2, 2]))
     assert twice.met_by((0, 0))
-    for condition, measured in ((twice, [4, 2]), (at_least("x", 2), (4, 2))):
-        with pytest.raises(TypeError, match="pair"):
-            condition.met_by(measured)
 
 
 def test_what_has_no_threshold_is_told_and_judged_as_it_is():
@@ -188,19 +185,19 @@ def test_steps_are_between_neighbours_and_in_every_column():
 def test_what_is_measured_is_told_with_its_labels():
     over = pd.MultiIndex.from_product([(0, 0.5), ("dla", "em")], names=["tau", "method"])
     values = pd.Series([0.1, 0.25, 0.30001, 12], over)
-    assert at_most("MCC", 0.3).told(values, {"method": {"em": "EM"}}) == (
+    assert at_most("MCC", 0.3).text(values, {"method": {"em": "EM"}}) == (
         "MCC = .100 (tau 0, dla), .250 (tau 0, EM), .30001 (tau .5, dla), 12 (tau .5, EM)"
     )
     many = pd.Series(np.linspace(0, 0.9, 10), pd.Index(range(10), name="position"))
-    assert at_most("errors,", 0.45).told(many) == (
+    assert at_most("errors,", 0.45).text(many) == (
         "errors = 0 (position 0) to .900 (position 9), 10 values, 5 of 10 against it"
     )
     half = below("loss", 0.5, "times that")
-    assert half.told((pd.Series([1.5, 2.5], ["a", "b"]), 4.5)) == (
+    assert half.text((pd.Series([1.5, 2.5], ["a", "b"]), 4.5)) == (
         "loss, against 4.5000, = 1.5000 (a), 2.5000 (b)"
     )
-    assert shown("nDCG", digits=4).told(0.71234) == "nDCG = .7123"
-    assert shown("it is so").told(np.True_) == "it is so: yes"
+    assert shown("nDCG", digits=4).text(0.71234) == "nDCG = .7123"
+    assert shown("it is so").text(np.True_) == "it is so: yes"
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.005, 1e-6, 0])
@@ -208,7 +205,7 @@ def test_what_is_measured_is_told_with_its_labels():
 def test_a_written_number_is_on_its_side_of_the_threshold(condition, threshold):
     meant = condition("x", threshold)
     for value in threshold + np.array([-3e-7, -1e-9, 0, 1e-9, 3e-7]):
-        read = float(meant.told(value).removeprefix("x = "))
+        read = float(meant.text(value).removeprefix("x = "))
         assert meant.met_by(read) == meant.met_by(value) or abs(value - threshold) < 1e-8, value
 
 

@@ -59,15 +59,6 @@ def test_rescale_labels():
     assert rescale_labels(np.array([1.0]), 2).dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("label", "label_max", "message"),
-    [(3, 2, "label: 3 is out of range"), (-1, 2, "label: -1 is"), (1, 0, "label_max: 0 is not")],
-)
-def test_rescale_labels_out_of_range(label, label_max, message):
-    with pytest.raises(InputError, match=message):
-        rescale_labels(np.array([0.0, label]), label_max)
-
-
 def test_truncate_sorts_by_label_with_ties_in_file_order():
     result = truncate(ragged([0, 2, 1, 2, 1], [1], [0, 0, 3]), top=3)
     assert as_lists(result) == [
@@ -107,12 +98,6 @@ def test_preprocess_leaves_its_input_alone():
     assert raw.label.tolist() == [0, 1, 2, 2]
 
 
-@pytest.mark.parametrize("function", [preprocess, lambda x: truncate(x, 3)])
-def test_no_query_at_all(function):
-    with pytest.raises(InputError, match="there is no query"):
-        function(ragged())
-
-
 def test_nothing_remains():
     with pytest.raises(InputError, match="none of the 2 queries has a relevant document"):
         preprocess(ragged([0, 0], [0]))
@@ -120,7 +105,7 @@ def test_nothing_remains():
 
 @pytest.mark.parametrize("top", [0, -3, 2.5, "5", None])
 def test_list_length_out_of_range(top):
-    with pytest.raises(InputError, match=r"top: .* (is out of range|is not a whole number)"):
+    with pytest.raises(InputError, match=r"top: .* is out of range"):
         preprocess(ragged([1]), top=top)
 
 

@@ -50,7 +50,6 @@ def claim(**columns) -> dict:
     """A judged claim."""
     row = dict.fromkeys(CLAIM_COLUMNS, "words")
     known = {"claim": "1", "verdict": REPRODUCED, "stands_on": "stand-in", "origin": PAPER}
-    known["on_all"] = columns.get("verdict", REPRODUCED)
     return {**row, "paper": "sample2025", **known, **columns}
 
 

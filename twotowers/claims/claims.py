@@ -18,10 +18,10 @@ was measured, the verdict and its reason are derived from it.
     'every error is at most .1; the error at position 25 is above .05'
     >>> rows = [("error", 10, 1, 0.12), ("error", 25, 1, 0.06)]
     >>> results = pd.DataFrame(rows, columns=["metric", "position", "seed", "value"])
-    >>> found = judge(CLAIMS[0], results)
-    >>> found.verdict, found.reason
+    >>> judgement = judge(CLAIMS[0], results)
+    >>> judgement.verdict, judgement.reason
     ('contradicted', 'fails: every error is at most .1')
-    >>> found.measured
+    >>> judgement.measured
     'every error = .120 (position 10), .060 (position 25); the error at position 25 = .060'
 """
 
@@ -147,10 +147,10 @@ class Claim:
 
     def measure(self, results: pd.DataFrame) -> list[tuple[Condition, object]]:
         """Each condition with what the judge measured for it."""
-        found = self.judge(results)
-        if not isinstance(found, (tuple, list)):
-            found = [found]
-        pairs = list(zip(self.conditions, found, strict=True))
+        measured = self.judge(results)
+        if not isinstance(measured, (tuple, list)):
+            measured = [measured]
+        pairs = list(zip(self.conditions, measured, strict=True))
         for condition, measured in pairs:
             if condition.judged and not condition.slack(measured).size:
                 raise ValueError(
@@ -158,10 +158,10 @@ class Claim:
                 )
         return pairs
 
-    def told(self, pairs: Iterable[tuple[Condition, object]]) -> str:
-        """What was measured, as a text. What several conditions share is told once."""
+    def measured(self, pairs: Iterable[tuple[Condition, object]]) -> str:
+        """What was measured, as a text. What several conditions share stands once."""
         texts = [
-            condition.told(measured, self.names)
+            condition.text(measured, self.names)
             for condition, measured in pairs
             if not condition.otherwise
         ]
@@ -249,7 +249,7 @@ def outcome(claim: Claim, pairs: Iterable[tuple[Condition, object]]) -> Judgemen
     """The judgement on what a judge measured."""
     pairs = list(pairs)
     verdict, reason = verdict_of(pairs)
-    return Judgement(verdict, claim.told(pairs), reason)
+    return Judgement(verdict, claim.measured(pairs), reason)
 
 
 def verdict_of(pairs: Iterable[tuple[Condition, object]]) -> tuple[str, str]:
@@ -278,9 +278,9 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
     Returns:
         One mean per grid point, indexed by the columns of `over` (values as given there).
     """
-    rows, about = rows_of(results, **where), _told(where)
+    rows, selection = rows_of(results, **where), _selection(where)
     if lacking := set(over) - set(rows):
-        raise NotTestable(f"{about}: no results by {', '.join(sorted(lacking))}")
+        raise NotTestable(f"{selection}: no results by {', '.join(sorted(lacking))}")
     levels = [
         sorted(rows[column].unique()) if values is None else list(values)
         for column, values in over.items()
@@ -288,21 +288,21 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
     for column, values in zip(over, levels, strict=True):
         rows = _snapped(select(rows, **{column: values}), column, values)
     if rows.duplicated([*over, "seed"]).any():
-        raise ValueError(f"{about}: a seed occurs twice, so a column is missing in {list(over)}")
+        raise ValueError(f"{selection}: a seed occurs twice: a column is missing in {list(over)}")
     summary = rows.groupby(list(over), dropna=False)["value"].agg(value="mean", n="size")
     cells = pd.MultiIndex.from_product(levels, names=list(over))
     if len(over) == 1:
         cells = pd.Index(levels[0], name=cells.names[0])
     absent = cells.difference(summary.index, sort=False)
     if len(absent):
-        raise NotTestable(f"{about}: no results at {_listed(absent)}")
+        raise NotTestable(f"{selection}: no results at {_listed(absent)}")
     summary = summary.loc[cells]
     infinite = ~np.isfinite(summary["value"])
     if infinite.any():
-        raise NotTestable(f"{about}: not a finite number at {_listed(cells[infinite])}")
+        raise NotTestable(f"{selection}: not a finite number at {_listed(cells[infinite])}")
     fewer = summary["n"] < summary["n"].max()
     if fewer.any():
-        raise NotTestable(f"{about}: seeds missing at {_listed(cells[fewer])}")
+        raise NotTestable(f"{selection}: seeds missing at {_listed(cells[fewer])}")
     return summary["value"]
 
 
@@ -318,11 +318,11 @@ def rows_of(results: pd.DataFrame, **where) -> pd.DataFrame:
     # `select` would raise a KeyError if the results lack a column.
     rows = select(results, **where) if set(where) <= set(results) else results.iloc[:0]
     if rows.empty:
-        raise NotTestable(f"no results for {_told(where)}")
+        raise NotTestable(f"no results for {_selection(where)}")
     return rows
 
 
-def _told(where: Mapping[str, object]) -> str:
+def _selection(where: Mapping[str, object]) -> str:
     return ", ".join(
         f"{column} {value!r}" if value == "" else f"{column} {value}"
         for column, value in where.items()
@@ -333,8 +333,8 @@ def _snapped(rows: pd.DataFrame, column: str, values: Sequence) -> pd.DataFrame:
     """Replace numbers by the nearest values asked for, so that both are equal as index keys."""
     if all(isinstance(value, str) for value in values):
         return rows
-    found = rows[column].to_numpy(dtype=float)
-    nearest = np.abs(found[:, None] - np.asarray(values, float)).argmin(axis=1)
+    measured = rows[column].to_numpy(dtype=float)
+    nearest = np.abs(measured[:, None] - np.asarray(values, float)).argmin(axis=1)
     return rows.assign(**{column: np.asarray(values)[nearest]})
 
 

@@ -7,7 +7,7 @@ A condition knows how its measurement is written, so a judge returns numbers onl
 'MCC at K = 1 is at most .9'
 >>> condition.met_by(0.9), condition.met_by([0.8, 0.91])
 (True, False)
->>> condition.told(pd.Series([0.8, 0.91], pd.Index([0, 0.5], name="temperature")))
+>>> condition.text(pd.Series([0.8, 0.91], pd.Index([0, 0.5], name="temperature")))
 'MCC at K = 1 = .800 (temperature 0), .910 (temperature .5)'
 """
 
@@ -58,7 +58,7 @@ class Condition:
         'the error at tau 1 is below .5 times that at tau 0'
         >>> half.met_by((0.2, 0.5)), half.met_by((0.25, 0.5))
         (True, False)
-        >>> half.told((0.2, 0.5))
+        >>> half.text((0.2, 0.5))
         'the error at tau 1 = .2000 against .5000'
     """
 
@@ -119,7 +119,7 @@ class Condition:
         met = self.met(self.slack(measured))
         return bool(met.size and met.all())
 
-    def told(
+    def text(
         self, measured: ArrayLike | tuple[ArrayLike, ArrayLike], names: Names | None = None
     ) -> str:
         """What was measured, as a text: a few values with their labels, or the range of many.
@@ -157,8 +157,6 @@ class Condition:
 
     def _parted(self, measured) -> tuple:
         """The values, and what the threshold is a multiple of."""
-        if isinstance(measured, tuple) != bool(self.of):
-            raise TypeError(f"{self.words}: a pair is needed if and only if the condition has `of`")
         value, unit = measured if self.of else (measured, 1)
         if np.ndim(value) == 0 < np.ndim(unit):
             units = _cells(unit)
@@ -222,7 +220,7 @@ def evidence_if(words: str, otherwise: str) -> Condition:
 
 
 def shown(quantity: str, digits: int | None = None) -> Condition:
-    """A measured number that is told beside the others. No verdict depends on it."""
+    """A measured number that is shown with the others. No verdict depends on it."""
     return Condition(quantity, judged=False, digits=digits)
 
 

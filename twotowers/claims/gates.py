@@ -3,10 +3,10 @@
 >>> rows = [("s", 1, 0.2, "gain_over_ranks", 0.01), ("s", 2, 0.2, "gain_over_ranks", 0.03),
 ...     ("s", 1, 1.0, "gain_over_ranks", 0.01), ("s", 2, 1.0, "gain_over_ranks", -0.03)]
 >>> results = pd.DataFrame(rows, columns=["setting", "seed", "temperature", "metric", "value"])
->>> found = gates_of(results.assign(position=None))
->>> found["lane"].tolist(), found["value"].round(3).tolist(), found["fails"].tolist()
+>>> gates = gates_of(results.assign(position=None))
+>>> gates["lane"].tolist(), gates["value"].round(3).tolist(), gates["fails"].tolist()
 (['temperature .2', 'temperature 1'], [0.02, -0.01], [False, True])
->>> of_failing(results, found).tolist()
+>>> of_failing(results, gates).tolist()
 [False, False, True, True]
 """
 
@@ -24,7 +24,7 @@ CONSTANT, RANKS, DOCUMENTS = "constant", "ranks", "documents"
 GAIN = "gain_over_"
 """Before the name of a trivial predictor: the metric of its loss less that of the fit, in nats."""
 BESIDE = "gain_beside_"
-"""The same of a predictor that the model does not contain. It is told, and fails no gate."""
+"""The same of a predictor that the model does not contain. It is shown, and fails no gate."""
 FALL = "fall_at_limit"
 """The metric of a fit at its limit: by what share its loss still fell."""
 
@@ -64,31 +64,31 @@ def gates_of(results: pd.DataFrame) -> pd.DataFrame:
         One row per setting, lane and number, with the columns COLUMNS. `columns` has the values of
         the lane by column. Studies, and fits that report no such number, have no rows.
     """
-    rows = [row for name, own in results.groupby("setting", sort=False) for row in _of(name, own)]
+    rows = [row for name, own in results.groupby("setting", sort=False) for row in _rows(name, own)]
     return pd.DataFrame(rows, columns=COLUMNS).astype({"fails": bool})
 
 
-def _of(setting: str, results: pd.DataFrame) -> Iterator[tuple]:
+def _rows(setting: str, results: pd.DataFrame) -> Iterator[tuple]:
     numbers = results[
         results["metric"].str.startswith((GAIN, BESIDE)) | (results["metric"] == FALL)
     ]
     lanes = [name for name in numbers if name not in _FIXED and numbers[name].notna().any()]
-    for (metric, *values), found in numbers.groupby(["metric", *lanes], sort=False, dropna=False):
-        value = np.mean(found["value"].to_numpy())
+    for (metric, *values), own in numbers.groupby(["metric", *lanes], sort=False, dropna=False):
+        value = np.mean(own["value"].to_numpy())
         gain = metric != FALL
         passed = value > LEAST_GAIN if gain else value <= MOST_FALL
         passed |= metric.startswith(BESIDE)
         gate, columns = PREDICTS if gain else STOPPED, dict(zip(lanes, values, strict=True))
         yield setting, lane_text(columns), gate, metric, value, not passed, columns
     if "start" in lanes and numbers["start"].nunique() > 1:
-        yield from _of_starts(setting, results, [name for name in lanes if name != "start"])
+        yield from _rows_of_starts(setting, results, [name for name in lanes if name != "start"])
 
 
-def _of_starts(setting: str, results: pd.DataFrame, lanes: list[str]) -> Iterator[tuple]:
+def _rows_of_starts(setting: str, results: pd.DataFrame, lanes: list[str]) -> Iterator[tuple]:
     bias = results[results["metric"] == "position_bias"]
     for values, own in bias.groupby(lanes, sort=False) if lanes else [((), bias)]:
-        apart = own.groupby(["seed", "position"])["value"].agg(np.ptp)
-        value = apart.groupby("seed").max().mean()
+        ranges = own.groupby(["seed", "position"])["value"].agg(np.ptp)
+        value = ranges.groupby("seed").max().mean()
         columns = dict(zip(lanes, values, strict=True))
         yield setting, lane_text(columns), STARTS, STARTS, value, not value <= MOST_RANGE, columns
 
@@ -100,16 +100,16 @@ def of_failing(results: pd.DataFrame, gates: pd.DataFrame) -> pd.Series:
         results: Long form, or some rows of it.
         gates: From `gates_of`.
     """
-    found = pd.Series(False, results.index)
+    failing = pd.Series(False, results.index)
     for setting, columns in gates.loc[gates["fails"], ["setting", "columns"]].to_numpy():
         own = results["setting"] == setting
         for name, value in columns.items():
             own &= results[name].isna() if pd.isna(value) else results[name] == value
-        found |= own
-    return found
+        failing |= own
+    return failing
 
 
-def told(gates: pd.DataFrame) -> str:
+def failing_text(gates: pd.DataFrame) -> str:
     """The gates that fail, as a text: of each setting the worst number, and how many more fail."""
     texts = []
     for setting, own in gates[gates["fails"]].groupby("setting", sort=False):
@@ -122,7 +122,7 @@ def told(gates: pd.DataFrame) -> str:
 
 def lines(gates: pd.DataFrame) -> list[tuple[str, bool]]:
     """The gates of one setting, for readers: a text for each number, and whether it fails."""
-    found = []
+    texts = []
     for metric, own in gates.groupby("metric", sort=False):
         low, high = (written(value, 4) for value in (own["value"].min(), own["value"].max()))
         text = f"{WORDS[metric]} {low if low == high else f'{low} to {high}'}"
@@ -131,8 +131,8 @@ def lines(gates: pd.DataFrame) -> list[tuple[str, bool]]:
         fails = int(own["fails"].sum())
         if fails and len(own) > 1:
             text += f", fails in {fails} of {len(own)} lanes"
-        found.append((text, bool(fails)))
-    return found
+        texts.append((text, bool(fails)))
+    return texts
 
 
 def lane_text(columns: Mapping[str, object]) -> str:

@@ -26,15 +26,15 @@ from twotowers.claims.claims import (
     judge,
     verdict_of,
 )
-from twotowers.claims.gates import gates_of, of_failing, told
+from twotowers.claims.data_provenance import REAL, weakest
+from twotowers.claims.gates import failing_text, gates_of, of_failing
 from twotowers.claims.published import about
-from twotowers.claims.standing import REAL, weakest
 from twotowers.claims.verdicts import decide, differs, seed_counts
-from twotowers.errors import InputError, nearest
+from twotowers.errors import check_choice
 
 COLUMNS = [
     "claim", "item", "origin", "statement", "where", "measured", "authors", "authors_verdict",
-    "authors_held", "expected", "verdict", "on_all", "cause", "held", "reason", "stands_on",
+    "authors_held", "expected", "verdict", "cause", "held", "reason", "stands_on",
 ]  # fmt: skip
 AUTHORS = {REPRODUCED: "holds", CONTRADICTED: "fails", UNDECIDED: "undecided"}
 """What is said of a claim on its authors' own numbers, for each verdict."""
@@ -58,9 +58,9 @@ def rests_on(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> str:
     if not rows.any() or not differs(claim, pairs, results[~rows]):
         return ""
     here = failing[failing["setting"].isin(results["setting"].unique())]
-    apart = [own for _, own in here.groupby("setting", sort=False)]
-    alone = [own for own in apart if differs(claim, pairs, results[~of_failing(results, own)])]
-    return told(pd.concat(alone or apart))
+    settings = [own for _, own in here.groupby("setting", sort=False)]
+    alone = [own for own in settings if differs(claim, pairs, results[~of_failing(results, own)])]
+    return failing_text(pd.concat(alone or settings))
 
 
 def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
@@ -78,13 +78,13 @@ def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
         how many triples of them (about RESAMPLES, evenly spaced), or that these are printed means.
         All empty if the results lack what the judge needs.
     """
-    found, several = decide(claim, authors), seed_counts(authors) > 1
+    judgement, several = decide(claim, authors), seed_counts(authors) > 1
     seeds = sorted(authors.loc[several, "seed"].unique())
-    if found.verdict == NOT_TESTABLE and seeds:
+    if judgement.verdict == NOT_TESTABLE and seeds:
         # Some runs are missing.
         seeds = [seed for seed in seeds if _verdict(claim, _of_seeds(authors, [seed])) in ANSWERS]
         authors = _of_seeds(authors, seeds)
-        found = decide(claim, authors)
+        judgement = decide(claim, authors)
     whole = judge(claim, authors)
     if whole.verdict == NOT_TESTABLE or not whole.measured:
         return "", "", ""
@@ -98,7 +98,7 @@ def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
     if len(answers) > 1:
         share = np.mean([verdict == REPRODUCED for verdict in answers])
         said += f", holds in {share:.0%} of {len(answers)} triples of them"
-    return whole.measured, AUTHORS[found.verdict], said
+    return whole.measured, AUTHORS[judgement.verdict], said
 
 
 def authors_of(
@@ -138,14 +138,14 @@ def asked_once(judge: Callable) -> Callable:
 
 def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgement:
     """The verdict on a claim, with regard to the chance of seeds and to gates of fits."""
-    found = decide(claim, results)
-    if not claim.gated or found.verdict not in ANSWERS:
-        return found
+    judgement = decide(claim, results)
+    if not claim.gated or judgement.verdict not in ANSWERS:
+        return judgement
     failing = rests_on(claim, results, gates)
     if not failing:
-        return found
+        return judgement
     reason = f"rests on fits that fail a gate: {failing}"
-    return replace(found, verdict=UNDECIDED, reason=reason, cause=GATE)
+    return replace(judgement, verdict=UNDECIDED, reason=reason, cause=GATE)
 
 
 def judge_all(
@@ -168,16 +168,13 @@ def judge_all(
         authors: The authors' published results (`twotowers.claims.published.results`). Nothing is
             published if it is None or has no rows.
         items: Item -> the settings and studies that it is drawn from, at this scale.
-        data: Setting or study -> what it reads, one of `twotowers.claims.standing.KINDS`.
+        data: Setting or study -> what it reads, one of `twotowers.claims.data_provenance.KINDS`.
         known: All items of the paper, as `items`, at whatever scale: a scale may leave some out.
 
     Returns:
         One row per claim with the columns COLUMNS. Those of the authors are as in `on_authors`.
-        `on_all` is the verdict of the judge on all results together, whatever chance and gates say.
         `stands_on` is the weakest kind of data behind the results that the judge saw.
     """
-    if results.empty:
-        raise InputError("there are no results to judge", field="results")
     results = results.assign(stands_on=results["setting"].map(data))
     if authors is not None:
         authors = authors.assign(stands_on=REAL)
@@ -186,40 +183,23 @@ def judge_all(
     for claim in claims:
         claim = replace(claim, judge=asked_once(claim.judge))
         for name in claim.items:
-            if name not in (items if known is None else known):
-                raise InputError(
-                    f"claim {claim.id} names an item that the paper does not have: {name!r}",
-                    field="item",
-                    expected=nearest(name, known or items),
-                )
+            check_choice(name, known or items, field=f"claim {claim.id}", what="no item")
         needs = [need for name in claim.items for need in items.get(name, ())]
         if claim.item in items:
-            seen = results[results["setting"].isin(needs)]
-            ours, on_all = _gated(claim, seen, gates), judge(claim, seen).verdict
+            ours = _gated(claim, results[results["setting"].isin(needs)], gates)
         else:
             ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is not made by this run")
-            on_all = ours.verdict
         theirs = "", "", ""
         if authors is not None and len(authors) and not claim.against_printed:
             own = authors_of(claim, authors, known or items)
             theirs = on_authors(claim, own) if len(own) else theirs
-        stands_on = weakest(data[need] for need in needs or data)
-        rows.append(
-            (
-                claim.id,
-                claim.item,
-                claim.origin,
-                claim.statement,
-                claim.where,
-                ours.measured,
-                *theirs,
-                claim.expected,
-                ours.verdict,
-                on_all,
-                ours.cause,
-                ours.held,
-                ours.reason,
-                stands_on,
-            )
-        )
+        row = {
+            **vars(claim),
+            **vars(ours),
+            **dict(zip(("authors", "authors_verdict", "authors_held"), theirs, strict=True)),
+            "claim": claim.id,
+            "expected": claim.expected,
+            "stands_on": weakest(data[need] for need in needs or data),
+        }
+        rows.append([row[name] for name in COLUMNS])
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -62,7 +62,7 @@ def bands(paper: str) -> pd.DataFrame:
         bound=table["bound"].astype(object).fillna("") if "bound" in table else "",
     ).astype({"position": "Int64"})
     keys = [name for name in table if name not in MEASURES]
-    # Of what is printed, and published as runs too, the printed mean counts.
+    # The authors may print a mean and also publish its runs: the printed mean is kept.
     table = table.drop_duplicates([name for name in keys if name != "n"])
     return whole(table, keys).reset_index(drop=True)
 

@@ -1,33 +1,28 @@
 """Verdicts of earlier runs, kept with the paper: `papers/<key>/recorded/<name>.csv`.
 
-`make record` writes them. A row has a claim, what was found, and what it was found with, so that a
-page can show runs that are too long to repeat beside this one.
+`make record` writes them. A row has a claim, its verdict, and how it came about, so that a page can
+show runs that are too long to repeat.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from twotowers.claims.claims import NOT_TESTABLE, UNDECIDED
-from twotowers.claims.standing import KINDS, REAL, UNVERIFIED
-from twotowers.errors import InputError, check_choice
+from twotowers.claims.data_provenance import KINDS, REAL, UNVERIFIED
 from twotowers.files.artefacts import atomic
 
 SCALES = ("smoke", "laptop", "paper")
 """From the weakest evidence to the strongest."""
-FOUND = ("claim", "measured", "verdict", "held", "reason", "stands_on")
-"""What was found."""
-WITH = ("scale", "datasets", "seeds", "commit", "digest", "date", "processor", "seconds",
+VERDICT = ("claim", "measured", "verdict", "held", "reason", "stands_on")
+"""What a row says of its claim."""
+RUN = ("scale", "datasets", "seeds", "commit", "digest", "date", "processor", "seconds",
         "megabytes")  # fmt: skip
-"""What it was found with: `digest` is that of the code and settings, `seconds` those of all jobs of
-the paper on such a processor, `megabytes` the memory of the largest."""
-
-SEEDS = r"(\d+(–\d+)?(, |$))*"
-"""Seeds in words (`twotowers.report.words.seed_range`)."""
+"""What it says of its run: `digest` is that of code and settings; `seconds` add up all jobs of the
+paper on such a processor, `megabytes` the memory of the largest."""
 
 Row = Mapping[str, object]
 
@@ -38,17 +33,17 @@ def write_recorded(path: str | Path, claims: Iterable[Row], about: Row) -> None:
     Args:
         path: papers/<key>/recorded/<name>.csv.
         claims: Rows of the claims csv.
-        about: The values of WITH.
+        about: The values of RUN.
     """
-    rows = [{name: row[name] for name in FOUND} | {name: about[name] for name in WITH}
+    rows = [{name: row[name] for name in VERDICT} | {name: about[name] for name in RUN}
             for row in claims]  # fmt: skip
-    table = pd.DataFrame(rows, columns=[*FOUND, *WITH])
+    table = pd.DataFrame(rows, columns=[*VERDICT, *RUN])
     with atomic(path) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n")
 
 
 def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list[dict]]:
-    """By claim: what earlier runs found of it, each with its `name`, and whether it has `changed`.
+    """The verdicts of earlier runs by claim: each with its `name`, and whether code has `changed`.
 
     A run on real files is left out for a claim that stands on none of them, if it measured the
     same as a run without any.
@@ -57,24 +52,13 @@ def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list
         paths: Files of one paper.
         digest: Of the code and settings today.
     """
-    found: dict[str, list[dict]] = {}
+    runs: dict[str, list[dict]] = {}
     for path in map(Path, paths):
         table = pd.read_csv(path, keep_default_na=False, dtype=str)
-        for column in (*FOUND, *WITH):
-            if column not in table:
-                raise InputError("the column is missing", path=path, field=column)
         for row in table.to_dict("records"):
-            check_choice(row["scale"], SCALES, field="scale", path=path)
-            if not re.fullmatch(SEEDS, row["seeds"]):
-                raise InputError(
-                    f"{row['seeds']!r} was found",
-                    path=path,
-                    field="seeds",
-                    expected="numbers, such as 7 or 1–3, 7",
-                )
-            told = row | {"name": path.stem, "changed": row["digest"] != digest}
-            found.setdefault(row["claim"], []).append(told)
-    return {claim: _without_repeats(rows) for claim, rows in found.items()}
+            run = row | {"name": path.stem, "changed": row["digest"] != digest}
+            runs.setdefault(row["claim"], []).append(run)
+    return {claim: _without_repeats(rows) for claim, rows in runs.items()}
 
 
 def _without_repeats(rows: Sequence[dict]) -> list[dict]:
@@ -126,11 +110,11 @@ def strength(row: Row) -> tuple:
     """What evidence is sorted by: see `strongest`."""
     data = -list(KINDS).index(str(row["stands_on"]))
     tested, decided = row["verdict"] != NOT_TESTABLE, row["verdict"] != UNDECIDED
-    scale = SCALES.index(str(row["scale"]))
-    return tested, not row["changed"], scale > 0, decided, data, scale, _number(str(row["seeds"]))
+    scale, seeds = SCALES.index(str(row["scale"])), _seed_count(str(row["seeds"]))
+    return tested, not row["changed"], scale > 0, decided, data, scale, seeds
 
 
-def _number(seeds: str) -> int:
-    """How many seeds some words name, such as 7 or 1–3, 7."""
+def _seed_count(seeds: str) -> int:
+    """The number of seeds in a text (`twotowers.report.words.seed_range`): 4 in '1–3, 7'."""
     ends = [[int(end) for end in part.split("–")] for part in seeds.split(", ") if part]
     return sum(last[-1] - last[0] + 1 for last in ends)

@@ -10,10 +10,10 @@ numbers are surely on their side of the threshold.
     >>> seeds = pd.DataFrame({"setting": "s", "seed": [1, 2, 3], "value": [0.24, 0.2, 0.25]})
     >>> decide(claim, seeds).verdict
     'reproduced'
-    >>> found = decide(claim, seeds.assign(value=[0.14, 0.1, 0.25]))
-    >>> found.verdict, found.held
+    >>> judgement = decide(claim, seeds.assign(value=[0.14, 0.1, 0.25]))
+    >>> judgement.verdict, judgement.held
     ('undecided', '3 of 3')
-    >>> found.reason
+    >>> judgement.reason
     'open: the gain is above .1 (distance to the threshold: -.249 to .376)'
 """
 
@@ -129,8 +129,8 @@ def settle(
     else:
         opened = [check for check, sure in zip(checked, right, strict=True) if not sure.all()]
         verdict = UNDECIDED
-        told = (check.told(least - 1, numbers=len(slack)) for check in opened)
-        reason = "open: " + "; ".join(told)
+        texts = (check.text(least - 1, numbers=len(slack)) for check in opened)
+        reason = "open: " + "; ".join(texts)
     cause = SEEDS if verdict == UNDECIDED else ""
     return Judgement(verdict, whole.measured, reason, f"{held} of {len(left)}", cause)
 
@@ -267,7 +267,7 @@ class _Check:
     error: np.ndarray
     held: np.ndarray
 
-    def told(self, freedom: int, *, numbers: int) -> str:
+    def text(self, freedom: int, *, numbers: int) -> str:
         """The condition, and the interval of its weakest number, one of so many of the claim.
 
         It is the interval that leaves the number open: the wider one if the number fails.

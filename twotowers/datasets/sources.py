@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 from typing import Any
 
 from twotowers.errors import InputError, check_choice, check_range
@@ -20,17 +18,15 @@ TABLE = Path(__file__).with_name("sources.yaml")
 
 WIDEST = 100_000
 """The most features. A corrupt index must not allocate terabytes."""
-ACCESS = ("public", "manual", "gated", "local")
 LETOR = "letor"
 FORMATS = {LETOR: SPLITS, "tiangong": (LOG,), **dict.fromkeys(LOGS, (LOG,))}
 """For each format of files, the parts of a data set."""
 FURTHER = {"vectors": (ANNOTATIONS,), "baidu": (ANNOTATIONS,)}
 """For some formats, parts that a data set may have besides."""
-DECLARED_IN_CONFIG = {LETOR: ("name", "width", "label_max", "splits"), LOG: ("name", "splits")}
+NEEDED = {LETOR: ("name", "width", "label_max", "splits"), LOG: ("name", "splits")}
 """The keys that a configuration must give for rankings, and for a click log."""
-KEYS = (*DECLARED_IN_CONFIG[LETOR], "format", "reading")
+KEYS = (*NEEDED[LETOR], "format", "reading")
 """All keys that a declaration may have."""
-SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -73,52 +69,11 @@ class Source:
     width: int | None = None
     label_max: float | None = None
 
-    def __post_init__(self):
-        where = f"data source {self.name!r}"
-        for text in ("name", "title", "version", "url", "licence", "how"):
-            if not isinstance(getattr(self, text), str):
-                raise InputError(f"{getattr(self, text)!r} is not text", field=f"{where}: {text}")
-        check_choice(self.access, ACCESS, field=f"{where}: access")
-        check_choice(self.format, FORMATS, field=f"{where}: format")
-        check_settings(self.format, self.reading, f"{where}: reading")
-        if self.format == LETOR:
-            check_range(self.width, field=f"{where}: width", low=1, high=WIDEST, whole=True)
-            # float32 holds whole labels up to this exactly.
-            check_range(self.label_max, field=f"{where}: label_max", low=1, high=2**24)
-        further = FURTHER.get(self.format, ())
-        _check_keys(self.splits, FORMATS[self.format], f"{where}: splits", further)
-        _check_keys(self.files_sha256, self.splits, f"{where}: files_sha256")
-        for split, path in self.splits.items():
-            _check_path(path, f"{where}: splits: {split}")
-        for part, checksum in {"sha256": self.sha256, **self.files_sha256}.items():
-            _check_checksum(checksum, f"{where}: {part}")
-        if self.access == "public" and self.sha256 is None:
-            raise InputError(
-                "a public source needs a checksum", field=f"{where}: sha256", expected="a SHA-256"
-            )
-        for mapping in ("splits", "files_sha256", "reading"):
-            object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
-
-
-def load_sources() -> dict[str, Source]:
-    """The table of sources, by name."""
-    return dict(_read(TABLE))
-
 
 @cache
-def _read(table: Path) -> dict[str, Source]:
-    names = [each.name for each in fields(Source)]
-    sources = {}
-    optional = {"format": LETOR, "reading": {}, "width": None, "label_max": None}
-    for name, entry in read_yaml(table).items():
-        try:
-            if isinstance(entry, dict):
-                entry = {"name": name, **optional, **entry}
-            _check_keys(entry, names, f"data source {name!r}")
-            sources[name] = Source(**entry)
-        except InputError as error:
-            raise InputError(str(error), path=table) from error
-    return sources
+def load_sources() -> dict[str, Source]:
+    """The table of sources, by name."""
+    return {name: Source(name, **entry) for name, entry in read_yaml(TABLE).items()}
 
 
 def source(name: str) -> Source:
@@ -141,25 +96,9 @@ def source_from_config(mapping: Mapping[str, Any]) -> Source:
     Returns:
         A Source with access "local" and no checksums.
     """
-    _check_declared(mapping)
-    return Source(
-        **mapping,
-        title=str(mapping["name"]),
-        version="",
-        url="",
-        sha256=None,
-        licence="the user's own responsibility",
-        access="local",
-        how="Declared in the configuration: put its files into the folder given there.",
-        files_sha256=dict.fromkeys(mapping["splits"]),
-    )
-
-
-def _check_declared(mapping: Any) -> None:
-    """Raise InputError unless the keys are those of rankings or of a click log."""
-    where, optional = "data source", ("format",)
+    where, rest = "data source", {"format": LETOR, "reading": {}}
     if not isinstance(mapping, Mapping):
-        _check_keys(mapping, DECLARED_IN_CONFIG[LETOR], where)
+        raise InputError(f"{mapping!r} is not a mapping", field=where, expected=", ".join(KEYS))
     for key in mapping:
         check_choice(key, KEYS, field=where)
     form, parts = mapping.get("format", LETOR), mapping.get("splits")
@@ -167,9 +106,36 @@ def _check_declared(mapping: Any) -> None:
     if "format" not in mapping and isinstance(parts, Mapping) and LOG in parts:
         logs = ", ".join(name for name in FORMATS if name != LETOR)
         raise InputError("'format' is missing", field=where, expected=f"for a click log: {logs}")
-    if form != LETOR:
-        optional = ("format", "reading")
-    _check_keys(mapping, DECLARED_IN_CONFIG[LETOR if form == LETOR else LOG], where, optional)
+    if form == LETOR:
+        del rest["reading"]
+    _check_keys(mapping, NEEDED[LETOR if form == LETOR else LOG], where, rest)
+    if not isinstance(mapping["name"], str):
+        raise InputError(f"{mapping['name']!r} is not text", field=f"{where}: name")
+    if form == LETOR:
+        check_range(mapping["width"], field=f"{where}: width", low=1, high=WIDEST, whole=True)
+        # float32 holds whole labels up to this exactly.
+        check_range(mapping["label_max"], field=f"{where}: label_max", low=1, high=2**24)
+    check_settings(form, mapping.get("reading", {}), f"{where}: reading")
+    _check_keys(parts, FORMATS[form], f"{where}: splits", FURTHER.get(form, ()))
+    for split, path in parts.items():
+        names = PurePosixPath(path).parts if isinstance(path, str) else ()
+        if not names or names[0] == "/" or ".." in names:
+            raise InputError(
+                f"{path!r} is not allowed",
+                field=f"{where}: splits: {split}",
+                expected="a file in the folder",
+            )
+    return Source(
+        **mapping,
+        title=mapping["name"],
+        version="",
+        url="",
+        sha256=None,
+        licence="the user's own responsibility",
+        access="local",
+        how="Declared in the configuration: put its files into the folder given there.",
+        files_sha256=dict.fromkeys(parts),
+    )
 
 
 def resolve(declared: str | Mapping[str, Any]) -> Source:
@@ -177,7 +143,7 @@ def resolve(declared: str | Mapping[str, Any]) -> Source:
     return source(declared) if isinstance(declared, str) else source_from_config(declared)
 
 
-def _check_keys(mapping: Any, keys, where: str, optional=()) -> None:
+def _check_keys(mapping: Any, keys: Iterable[str], where: str, optional: Iterable[str]) -> None:
     """Raise InputError for a missing or unknown key, or if `mapping` is not a mapping."""
     wanted = ", ".join(keys)
     if not isinstance(mapping, Mapping):
@@ -187,22 +153,3 @@ def _check_keys(mapping: Any, keys, where: str, optional=()) -> None:
     for key in keys:
         if key not in mapping:
             raise InputError(f"{key!r} is missing", field=where, expected=wanted)
-
-
-def _check_path(path: Any, where: str) -> None:
-    if (
-        not isinstance(path, str)
-        or not path
-        or PurePosixPath(path).is_absolute()
-        or ".." in PurePosixPath(path).parts
-    ):
-        raise InputError(f"{path!r} is not allowed", field=where, expected="a file in the folder")
-
-
-def _check_checksum(checksum: Any, where: str) -> None:
-    if checksum is not None and not (isinstance(checksum, str) and SHA256.fullmatch(checksum)):
-        raise InputError(
-            f"{checksum!r} is not a SHA-256",
-            field=where,
-            expected="64 lower-case hexadecimal digits, or null",
-        )

@@ -17,9 +17,9 @@ from pathlib import Path
 import pandas as pd
 
 from twotowers.claims.claims import CONTRADICTED, ORIGINS, REPRODUCED
+from twotowers.claims.data_provenance import KINDS
 from twotowers.claims.judging import COLUMNS
 from twotowers.claims.recorded import strongest
-from twotowers.claims.standing import KINDS
 from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from twotowers.claims import claims
-from twotowers.claims.standing import KINDS
+from twotowers.claims.data_provenance import KINDS
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.report.words import claim_text, duration, seed_range

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from twotowers.claims.standing import REAL, STAND_IN, UNVERIFIED, weakest
+from twotowers.claims.data_provenance import REAL, STAND_IN, UNVERIFIED, weakest
 from twotowers.report.words import seed_range
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from twotowers.claims.claims import NotTestable, seed_means
-from twotowers.claims.standing import REAL
+from twotowers.claims.data_provenance import REAL
 from twotowers.claims.statistics import select
 
 DATASETS = {"Yahoo!": {"dataset": "yahoo"}, "Istella-S": {"dataset": "istella_s"}}
