@@ -429,13 +429,6 @@ def test_a_table_has_its_first_numbers_as_a_small_picture(tmp_path, item, paper)
     assert shown["preview"] == [["0", "−3.000", "−2.500"], ["1", "−2.250", "–"]]
 
 
-def test_a_table_that_a_page_cannot_show_names_its_file(tmp_path, item, paper):
-    (tmp_path / "fig1.tex").write_text(booktabs(["n"], [[r"$1 \le 2$"]], columns="r"))
-    text = replace(item, name="table1", kind="table", files={"tex": "fig1.tex"})
-    with pytest.raises(InputError, match=r"fig1\.tex: tex: '.*le' is unknown"):
-        build(tmp_path, replace(paper, items=[text]))
-
-
 def test_what_data_is_has_the_name_of_its_kind(tmp_path, item, paper):
     real = {**PROVENANCE, "datasets": {"mslr30k": "real data"}}
     setting = replace(paper.settings[0], provenance=real)

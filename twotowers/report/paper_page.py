@@ -23,22 +23,22 @@ from twotowers.claims.recorded import strongest
 from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
-from twotowers.report.printed import Printed, printed
+from twotowers.report.printed import printed
 from twotowers.report.rendering import VERDICTS, link, render, svg_size
 from twotowers.report.words import bibtex, printed_name, seed_range
 
 CLAIM_COLUMNS = ("paper", *COLUMNS)
-APART = {"stands_on": KINDS, "origin": ORIGINS}
-"""What claims are counted apart by."""
+COUNTED_BY = {"stands_on": KINDS, "origin": ORIGINS}
+"""The columns that claims are counted by, and their values."""
 FORMATS = ("csv", "pdf", "svg", "tex")
 
 PAGE, SUMMARY = "index.html", "summary.json"
-TOLD = ("key", "title", "citation", "provenance", "tallies", "whose", "digest")
+OF_PAGE = ("key", "title", "citation", "provenance", "tallies", "whose", "digest")
 """What a summary has of the page."""
-SUMMARISED = (*TOLD, "items", "claims", "gates")
+SUMMARISED = (*OF_PAGE, "items", "claims", "gates")
 """What a summary has; one that another version wrote may lack some of it."""
 PROVENANCE = ("datasets", "scale", "seeds", "version", "seconds", "megabytes")
-"""What a page tells of a run. `datasets` has the kind of each data set. `seconds` are those of all
+"""What a page says of a run. `datasets` has the kind of each data set. `seconds` are those of all
 jobs, and `megabytes` those of the largest."""
 
 PREVIEW = 7, 5
@@ -92,7 +92,7 @@ class SettingPage:
         kind: 'setting' or 'study'.
         text: All that it was run with, as YAML.
         provenance: Like an item's.
-        gates: What tells whether its fits have learnt: texts, and whether each fails.
+        gates: Texts of the gates of its fits, and whether each fails.
     """
 
     name: str
@@ -119,7 +119,7 @@ class PaperPage:
         provenance: Like an item's, over the whole paper.
         readme: Link, relative to the page, to the README that lists the deviations.
         claims: Rows of the claims csv that belong to no single item. All rows of claims may have
-            `recorded`, what earlier runs found (`twotowers.claims.recorded`).
+            `recorded`, the verdicts of earlier runs (`twotowers.claims.recorded`).
         brief: The question, the authors' answer, what to doubt, and the claims that decide:
             `twotowers.experiment.paper.Brief`.
         digest: Of the code and settings behind its verdicts.
@@ -163,10 +163,10 @@ def tally(rows: Iterable[Mapping[str, object]]) -> dict[str, int]:
 def tallies(
     rows: Iterable[Mapping[str, object]], column: str = "stands_on"
 ) -> dict[str, dict[str, int]]:
-    """The same apart for each kind of data that a verdict stands on, or for each `origin`."""
+    """The same for each kind of data that a verdict stands on, or for each `origin`."""
     rows = list(rows)
-    apart = {value: [row for row in rows if row[column] == value] for value in APART[column]}
-    return {value: tally(part) for value, part in apart.items() if part}
+    parts = {value: [row for row in rows if row[column] == value] for value in COUNTED_BY[column]}
+    return {value: tally(part) for value, part in parts.items() if part}
 
 
 def by_strongest(row: Mapping, **run: str) -> dict:
@@ -179,8 +179,8 @@ def by_strongest(row: Mapping, **run: str) -> dict:
     best = strongest(row, row.get("recorded", ()), **run)
     if best is None:
         return {**row, "by": ""}
-    found = {word: best[word] for word in ("verdict", "stands_on")}
-    return {**row, **found, "by": best["name"], "here": row["verdict"]}
+    theirs = {word: best[word] for word in ("verdict", "stands_on")}
+    return {**row, **theirs, "by": best["name"], "here": row["verdict"]}
 
 
 def _paper_view(paper: PaperPage, folder: Path) -> dict:
@@ -211,8 +211,8 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
 
 def _brief_view(paper: PaperPage, rows: Sequence[Mapping]) -> dict:
     """What the template needs of a brief: the claims that decide, by their strongest evidence."""
-    brief, told = paper.brief, paper.provenance
-    run = {"scale": told["scale"], "seeds": seed_range(told["seeds"])}
+    brief, origin = paper.brief, paper.provenance
+    run = {"scale": origin["scale"], "seeds": seed_range(origin["seeds"])}
     by_number = {row["claim"]: row for row in rows}
     for number in brief["claims"]:
         check_choice(number, by_number, field="brief.claims", what="no claim of the paper")
@@ -229,18 +229,18 @@ def conclusion(counts: Mapping[str, int]) -> str:
 
     Example:
         >>> conclusion({"reproduced": 3, "contradicted": 0, "undecided": 1, "not testable": 0})
-        'What can be told holds.'
+        'What can be decided holds.'
         >>> conclusion({"reproduced": 1, "contradicted": 1, "undecided": 5, "not testable": 0})
         'Most of it stays open; some of it holds and some does not.'
     """
     held, failed = counts[REPRODUCED], counts[CONTRADICTED]
     unknown = sum(counts.values()) - held - failed
     if not held + failed:
-        return "This cannot be told yet."
+        return "This cannot be decided yet."
     if failed:
-        said = "some of it holds and some does not" if held else "what can be told fails"
+        said = "some of it holds and some does not" if held else "what can be decided fails"
     else:
-        said = "what can be told holds" if unknown else "all of it holds"
+        said = "what can be decided holds" if unknown else "all of it holds"
     if unknown > held + failed:
         return f"Most of it stays open; {said}."
     return f"{said[0].upper()}{said[1:]}."
@@ -254,25 +254,19 @@ def _item_view(item: ItemPage, folder: Path) -> dict:
         "image": links.get("svg"),
         "size": svg_size(folder / item.files["svg"]) if "svg" in links else None,
         "links": links,
-        "printed": _printed(folder / item.files["tex"]) if "tex" in links else [],
+        "printed": printed((folder / item.files["tex"]).read_text("utf-8"))
+        if "tex" in links
+        else [],
         "comparison": comparison_view(item.table, item.highlight, item.headings, item.names),
         "tally": tally(item.claims),
     }
-
-
-def _printed(path: Path) -> list[Printed]:
-    try:
-        return printed(path.read_text(encoding="utf-8"))
-    except InputError as error:
-        told = {"field": error.field, "expected": error.expected}
-        raise InputError(error.message, path=path, **told) from None
 
 
 def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
     """What the overview shows of a paper; links are relative to the paper's folder."""
     shown = ("name", "label", "title", "image", "size", "tally")
     return {
-        **{word: view[word] for word in TOLD},
+        **{word: view[word] for word in OF_PAGE},
         "items": [
             {**{word: item[word] for word in shown}, "preview": _preview(item["printed"])}
             for item in view["items"]
@@ -287,10 +281,10 @@ def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
     }
 
 
-def _preview(tables: Sequence[Printed]) -> list[list[str]]:
+def _preview(tables: Sequence) -> list[list[str]]:
     """The first rows of a table, as a small picture of it."""
     rows, columns = PREVIEW
-    shown = [row for table in tables[:1] for group in table.groups for row in group][:rows]
+    shown = [row for table in tables[:1] for group in table[1:] for row in group][:rows]
     # The numbers are what a table is for: texts before them are cut.
     return [[cell.text for cell in row][-columns:] for row in shown]
 
