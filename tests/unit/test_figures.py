@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex, to_rgb, to_rgba
 
-from twotowers.errors import InputError
 from twotowers.report import charts, figures
 from twotowers.root import ROOT
 
@@ -107,13 +106,6 @@ def test_pdf_text_is_truetype(tmp_path):
     figure, _ = drawn()
     figures.save(figure, [tmp_path / "a.pdf"])
     assert b"/Type3" not in (tmp_path / "a.pdf").read_bytes()
-
-
-def test_an_unknown_format_is_refused_before_anything_is_written(tmp_path):
-    figure, _ = drawn()
-    with pytest.raises(InputError, match=r"cannot draw to '.jpeg'.*'.svg'"):
-        figures.save(figure, [tmp_path / "a.jpeg"])
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_numbers_run_from_dark_to_light_each_with_a_marker():
@@ -232,24 +224,6 @@ def test_a_panel_without_results_says_so():
         [],
         ["no results"],
     ]
-
-
-@pytest.mark.parametrize("column", ["position", "temperature", "value", "low", "high", "source"])
-def test_a_missing_column_is_named(column):
-    with pytest.raises(InputError, match=f"no column '{column}'"):
-        drawn(table().drop(columns=column))
-
-
-def test_an_unknown_source_is_named():
-    rows = table().replace({"source": {"published": "printed"}})
-    with pytest.raises(InputError, match="unknown source 'printed'"):
-        drawn(rows)
-
-
-def test_a_point_drawn_twice_is_refused():
-    twice = pd.concat([table(), table().head(1)], ignore_index=True)
-    with pytest.raises(InputError, match="drawn twice, the first at position 1, temperature τ = 0"):
-        drawn(twice)
 
 
 def test_the_style_ends_with_its_block():

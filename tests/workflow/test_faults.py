@@ -149,7 +149,8 @@ def test_two_runs_in_one_folder(project, finished):
 # Places
 
 
-def test_a_moved_folder(project):
+def test_a_moved_folder(project, finished):
+    check_made(project, finished, FIGURE, STUDY)
     place = project.folder.with_name("moved here, with spaces")
     project.folder.rename(place)
     try:

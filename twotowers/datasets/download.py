@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
-import tarfile
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
@@ -13,7 +11,7 @@ import requests
 
 from twotowers.datasets.sources import Source
 from twotowers.errors import InputError
-from twotowers.files.artefacts import atomic, files_of, sha256
+from twotowers.files.artefacts import files_of, sha256
 
 RETRIES = 3
 
@@ -46,8 +44,8 @@ def locate(source: Source, folder: str | Path) -> dict[str, Path]:
 def fetch(source: Source, folder: str | Path) -> Path:
     """Download the archive of a public source and unpack it.
 
-    The archive gets its name only when it is complete and has its checksum. Each unpacked file
-    gets its name only when it is complete. An archive that exists is not downloaded again.
+    The archive gets its name only when it is complete and has its checksum, which a public source
+    has. An archive that exists is not downloaded again.
 
     Args:
         source: The data set.
@@ -68,14 +66,17 @@ def fetch(source: Source, folder: str | Path) -> Path:
         retry_if_failed=RETRIES,
     )
     try:
-        downloads.fetch(archive, downloader=pooch.HTTPDownloader(progressbar=True))
+        downloads.fetch(
+            archive,
+            downloader=pooch.HTTPDownloader(progressbar=True),
+            processor=pooch.Untar(extract_dir="."),
+        )
     except (requests.RequestException, ValueError) as error:
         raise InputError(
             f"{source.url} could not be downloaded: {error}",
             field=f"data source {source.name!r}",
             expected=f"an archive of SHA-256 {source.sha256}",
         ) from error
-    _unpack(folder / archive, folder)
     return folder
 
 
@@ -145,16 +146,3 @@ def _instructions(source: Source, folder: Path) -> str:
         f"From: {source.url or 'nowhere'}. Put the files here: {_layout(source, folder)}. "
         f"SHA-256: {'; '.join(known) or 'not known'}"
     )
-
-
-def _unpack(archive: Path, folder: Path) -> None:
-    """Unpack a gzipped tar of known checksum into `folder`."""
-    with tarfile.open(archive, "r:gz") as tar:
-        for member in tar:
-            path = PurePosixPath(member.name)
-            plain = member.isreg() or member.isdir()
-            if not plain or path.is_absolute() or ".." in path.parts:
-                raise InputError(f"the member {member.name!r} leads out of {folder}", path=archive)
-            if member.isreg():
-                with atomic(folder / path) as temporary, temporary.open("wb") as target:
-                    shutil.copyfileobj(tar.extractfile(member), target)

@@ -36,7 +36,6 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from twotowers.errors import InputError
 from twotowers.report import comparison
 from twotowers.report.figures import GREY, PAGE_WIDTH, STYLE, page, style
 
@@ -124,7 +123,6 @@ class Chart:
     def rows(self) -> pd.DataFrame:
         """The rows that have names, with their names instead of their values."""
         table, named = self.table.reset_index(drop=True), {**self.by, **self.col, **self.row}
-        comparison.check_columns(table, [*named, "value", "low", "high", "source"])
         # Seaborn takes no whole numbers that may be missing.
         numbers = table.select_dtypes("number").dtypes
         gaps = numbers[numbers.map(pd.api.types.is_extension_array_dtype)]
@@ -226,17 +224,6 @@ class Chart:
             marker=so.Nominal(self.markers, order=list(self.markers)),
         )
 
-    def _check_points(self, along: str) -> None:
-        keys = [along, *self.by, *self.col, *self.row, "source"]
-        comparison.check_columns(self.rows, keys)
-        repeated = self.rows[self.rows.duplicated(keys)]
-        if len(repeated):
-            raise InputError(
-                f"{len(repeated)} points are drawn twice, the first at "
-                + ", ".join(f"{key} {repeated.iloc[0][key]}" for key in keys),
-                expected="one row per point",
-            )
-
 
 class Curves(Chart):
     """Lines with bands; the published lie behind them, the truth before them."""
@@ -246,7 +233,6 @@ class Curves(Chart):
 
     def plot(self, x: str) -> so.Plot:
         """The curves along a column of numbers."""
-        self._check_points(x)
         plot = self.bare(x=x)
         if self._has("published"):
             plot = plot.add(so.Line(**PUBLISHED), y="published", marker=None, legend=False)
@@ -293,7 +279,6 @@ class Dots(Chart):
             orient: The axis of places; values are on the other one.
             lines: Whether the dots of one curve are joined.
         """
-        self._check_points(along)
         value = {"x": "y", "y": "x"}[orient]
         voices, beside = list(SOURCES[:2]), so.Dodge(by=["fill", "color"], empty="drop")
         # The share of a place's room that its dots stand in.

@@ -1,7 +1,7 @@
 """The comparison of an item: published beside reproduced, and the same as texts.
 
 A table in long form becomes rows of one number each, with both sources side by side. What is the
-same in all rows is told once; every number keeps the decimals that its metric needs.
+same in all rows stands once; every number keeps the decimals that its metric needs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.claims.statistics import select
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.report.words import MISSING
 
 SOURCES, TRUTH = ("reproduced", "published"), "truth"
@@ -36,19 +36,21 @@ def side_by_side(
         Key columns, published, reproduced, low, high, and difference (reproduced minus
         published), in the table's order; NaN where one side is missing.
     """
-    check_columns(table, ("value", "low", "high", "source"))
     # A reference, such as the simulated user's parameters, is drawn and not compared.
     table = table[table["source"] != TRUTH]
     keys = [column for column in table.columns if column not in _MEASURES]
-    if not keys:
-        raise InputError("no key column says which number a row is", field="table")
     rows = _highlighted(_rounded(table, keys), highlight or {})
     reproduced, published = (_half(rows, source, keys) for source in SOURCES)
     merged = (
         rows[keys]
         .drop_duplicates()
-        .merge(published.rename(columns={"value": "published"})[[*keys, "published"]], "left", keys)
-        .merge(reproduced.rename(columns={"value": "reproduced"}), "left", keys)
+        .merge(
+            published.rename(columns={"value": "published"})[[*keys, "published"]],
+            "left",
+            keys,
+            validate="1:1",
+        )
+        .merge(reproduced.rename(columns={"value": "reproduced"}), "left", keys, validate="1:1")
     )
     merged["difference"] = merged["reproduced"] - merged["published"]
     return merged[[*keys, "published", "reproduced", "low", "high", "difference"]]
@@ -62,7 +64,8 @@ def _rounded(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def _highlighted(table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]]) -> pd.DataFrame:
-    check_columns(table, highlight)
+    for column in highlight:
+        check_choice(column, table, field="highlight", what="no column")
     table = select(table, **{column: list(values) for column, values in highlight.items()})
     if table.empty:
         raise InputError(f"no row is left of {dict(highlight)}", field="highlight")
@@ -70,28 +73,7 @@ def _highlighted(table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]
 
 
 def _half(rows: pd.DataFrame, source: str, keys: list[str]) -> pd.DataFrame:
-    half = rows.loc[rows["source"] == source, [*keys, "value", "low", "high"]]
-    repeated = half[half.duplicated(keys)]
-    if len(repeated):
-        where = ", ".join(f"{key} {repeated.iloc[0][key]}" for key in keys)
-        raise InputError(f"a {source} value occurs twice, at {where}", field="table")
-    return half
-
-
-def check_columns(table: pd.DataFrame, columns: Iterable[str]) -> None:
-    """Check the columns of a table of numbers, and the sources of its rows."""
-    missing = [column for column in columns if column not in table]
-    if missing:
-        raise InputError(
-            f"no column {', '.join(map(repr, missing))}",
-            field="table",
-            expected=f"among {', '.join(map(repr, table))}",
-        )
-    known = (*SOURCES, TRUTH)
-    if unknown := sorted(set(map(str, table["source"])) - set(known)):
-        raise InputError(
-            f"unknown source {unknown[0]!r}", field="source", expected=nearest(unknown[0], known)
-        )
+    return rows.loc[rows["source"] == source, [*keys, "value", "low", "high"]]
 
 
 def comparison_view(

@@ -13,7 +13,6 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import atomic
 
 COLUMN_WIDTH = 3.35
@@ -97,12 +96,6 @@ def save(figure: Figure, paths: Iterable[str | Path]) -> None:
     """Write a figure to each path, in the format of its suffix, the same bytes every time."""
     _settle(figure)
     for path in map(Path, paths):
-        if path.suffix not in _METADATA:
-            raise InputError(
-                f"cannot draw to {path.suffix!r}",
-                path=path,
-                expected=nearest(path.suffix, _METADATA),
-            )
         with style(), atomic(path) as temporary:
             figure.savefig(temporary, format=path.suffix[1:], metadata=_METADATA[path.suffix])
 

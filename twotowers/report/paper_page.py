@@ -20,7 +20,7 @@ from twotowers.claims.claims import CONTRADICTED, ORIGINS, REPRODUCED
 from twotowers.claims.data_provenance import KINDS
 from twotowers.claims.judging import COLUMNS
 from twotowers.claims.recorded import strongest
-from twotowers.errors import InputError, check_choice
+from twotowers.errors import check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
 from twotowers.report.printed import printed
@@ -43,9 +43,6 @@ jobs, and `megabytes` those of the largest."""
 
 PREVIEW = 7, 5
 """Rows and columns of the small picture of a table."""
-
-# Anchors of the page's own, beside those of items, claims and settings.
-_OWN = ("main", "cite", "claims", "settings", "contents")
 
 
 @dataclass(frozen=True)
@@ -184,21 +181,12 @@ def by_strongest(row: Mapping, **run: str) -> dict:
 
 
 def _paper_view(paper: PaperPage, folder: Path) -> dict:
-    """What the template needs of a paper, checked."""
+    """What the template needs of a paper."""
     rows = _rows(paper)
-    anchors = [
-        *_OWN,
-        *(item.name for item in paper.items),
-        *(f"setting-{setting.name}" for setting in paper.settings),
-        *(f"claim-{row['claim']}" for row in rows),
-    ]
-    for anchor, count in Counter(anchors).items():
-        if count > 1:
-            raise InputError(f"{anchor!r} occurs {count} times on the page", field="name")
     return vars(paper) | {
         "bibtex": bibtex(paper.key, paper.title, paper.citation),
         "brief": paper.brief and _brief_view(paper, rows),
-        "readme": link(paper.readme, folder),
+        "readme": link(paper.readme),
         "tally": tally(rows),
         "causes": Counter(row["cause"] for row in rows if row["cause"]),
         "tallies": tallies(rows),
@@ -248,7 +236,7 @@ def conclusion(counts: Mapping[str, int]) -> str:
 
 def _item_view(item: ItemPage, folder: Path) -> dict:
     """What the template needs of an item."""
-    links = {name: link(item.files[name], folder) for name in FORMATS if name in item.files}
+    links = {name: link(item.files[name]) for name in FORMATS if name in item.files}
     return vars(item) | {
         "label": printed_name(item.name),
         "image": links.get("svg"),
