@@ -328,10 +328,7 @@ def seen_tables() -> dict[str, str]:
     curve = rows[rows["order"] == "ranked"].groupby("documents", sort=False)
     curve = curve[[*map(str, PLACES)]].mean().rename(columns="examination at {}".format)
     curve.loc["truth"] = EXAMINATION[np.subtract(PLACES, 1)]
-    rows["users"] = rows["user"] + ", " + rows["order"]
-    wide = rows.groupby(["documents", "users"], sort=False)["correlation"].mean()
-    rates = wide.unstack("users").reindex(curve.index[:-1])
-    return {"seen-curve": _table(curve.reset_index()), "seen-rates": _table(rates.reset_index())}
+    return {"seen-curve": _table(curve.reset_index())}
 
 
 def debiasing_tables() -> dict[str, str]:
