@@ -25,6 +25,7 @@ from twotowers.files.artefacts import atomic
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.sequential import Displays, fit_sequential
+from twotowers.fitting.users import cluster_by_user
 from twotowers.identifiability.feedback import follow_clicks, moves_after_clicks
 
 COVERAGE, SIZE = (0.92, 0.98), (0.03, 0.08)
@@ -63,7 +64,8 @@ def simulate(
     """The displays of a log in the order of time, and the true examination of each bias factor.
 
     In each round every query is asked once. Examination is rank^-1, in a second layout rank^-1/2; a
-    user's exponent differs from 1 by `spread`, and the truth is the mean over users by activity.
+    user's exponent differs from that by `spread`, and the truth is the mean over all users of whom
+    those of the log are a sample.
     """
     rank = np.arange(1, PLACES + 1)
     attraction = 0.03 + 0.9 * rng.beta(1.2, 4, size=(queries, documents))
@@ -96,19 +98,30 @@ def simulate(
         columns = (query, query * documents + order, factor, click, user[:, None])
         rows.append(np.stack([np.broadcast_to(each, order.shape).ravel() for each in columns]))
     names = ("query", "pair", "factor", "click", "user")
-    truth = (share @ rank ** -(exponent[:, None, None] + habit[:, None])).ravel()
-    return dict(zip(names, np.concatenate(rows, 1), strict=True)), truth / truth[0]
+    # rank ** -habit has this mean if habits are normal.
+    truth = rank ** -exponent[:, None] * np.exp((spread * np.log(rank)) ** 2 / 2)
+    return dict(zip(names, np.concatenate(rows, 1), strict=True)), truth.ravel()
 
 
 def curves(log: dict[str, np.ndarray], layouts: int, *, users: bool):
-    """The conditional and the sequential curve, and the test of feedback."""
+    """The conditional and the sequential curve, and the test of feedback.
+
+    Args:
+        users: whether errors are clustered by user, too.
+    """
     places = np.arange(layouts * PLACES)
     names = pd.DataFrame({"position": places % PLACES + 1, "layout": places // PLACES})
     user = log["user"] if users else None
     query, pair, factor, click = (log[each] for each in ("query", "pair", "factor", "click"))
     displays = Displays.of_rows(pair, factor, click, query=query, user=user, names=names)
     counts = PairCounts.of_arrays(pair, factor, np.ones(len(pair)), click, query=query, names=names)
-    return fit_conditional(counts), fit_sequential(displays), moves_after_clicks(displays)
+    conditional = fit_conditional(counts)
+    if users:
+        rows = pd.DataFrame({**log, "clicks": click, "impressions": 1})
+        by = ["pair", "factor", "query", "user"]
+        rows = rows.groupby(by, as_index=False)[["impressions", "clicks"]].sum()
+        conditional = cluster_by_user(conditional, rows)
+    return conditional, fit_sequential(displays), moves_after_clicks(displays)
 
 
 def run_case(case: str, draws: int) -> pd.DataFrame:

@@ -1,0 +1,65 @@
+"""Errors of a conditional curve that are clustered by user as well as by query.
+
+Users differ in how far they look. Then all clicks of a user depend on each other, over all queries,
+and errors by query alone are too small. With scores s by query, by user, and by both together, the
+two-way sandwich is (Cameron, Gelbach and Miller 2011)
+
+    V = Q (sum s_q s_q' + sum s_u s_u' - sum s_qu s_qu') Q.
+
+A user's share of the score of factor k is the sum over pairs of c_dk - a_d n_dk e_k over the user's
+displays, where a_d is the pair's attraction, its clicks by its examined displays.
+
+The curve is a mean over users, by their displays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import coo_array
+
+from twotowers.fitting.curves import Curve, as_curve, contrasts, effective_clusters
+
+
+def cluster_by_user(curve: Curve, rows: pd.DataFrame, *, level: float = 0.95) -> Curve:
+    """The curve with errors that are clustered by query and by user.
+
+    Args:
+        curve: the conditional curve of the product form.
+        rows: counts by pair, factor and user, with the columns pair, factor, query, user (numbers),
+            impressions and clicks.
+        level: of the intervals.
+    """
+    known = curve.estimate > 0
+    rows = rows[known[rows["factor"].to_numpy()]]
+    pair = np.unique(rows["pair"], return_inverse=True)[1]
+    factor, clicks = rows["factor"].to_numpy(), rows["clicks"].to_numpy(float)
+    examined = rows["impressions"].to_numpy() * curve.estimate[factor]
+    attraction = np.bincount(pair, clicks) / np.maximum(np.bincount(pair, examined), 1e-300)
+    residual = clicks - attraction[pair] * examined
+    subtract = contrasts(len(known), curve.reference)
+    bread = np.where(known, subtract @ np.linalg.pinv(curve.information, hermitian=True), 0)
+    query, user = (np.unique(rows[each], return_inverse=True)[1] for each in ("query", "user"))
+    both = np.unique(query * (user.max(initial=0) + 1) + user, return_inverse=True)[1]
+
+    def steps(cluster: np.ndarray) -> np.ndarray:
+        scores = coo_array((residual, (cluster, factor)), shape=(cluster.max() + 1, len(known)))
+        return scores.tocsr() @ bread.T
+
+    by_user, by_both = steps(user), steps(both)
+    users = len(by_user)
+    more = by_user.T @ by_user * users / max(users - 1, 1) - by_both.T @ by_both
+    more += np.diag(np.maximum(-np.diag(more), 0))
+    return as_curve(
+        curve.names,
+        np.where(known, np.log(np.where(known, curve.estimate, 1)), np.nan),
+        curve.covariance + more,
+        information=curve.information,
+        resistance=4 / curve.swaps,
+        queries=np.fmin(curve.queries, effective_clusters(by_user)),
+        reason=np.where(known, "", curve.reason),
+        reference=curve.reference,
+        level=level,
+    )
