@@ -6,15 +6,17 @@ two-way sandwich is (Cameron, Gelbach and Miller 2011)
 
     V = Q (sum s_q s_q' + sum s_u s_u' - sum s_qu s_qu') Q.
 
-A user's share of the score of factor k is the sum over pairs of c_dk - a_d n_dk e_k over the user's
-displays, where a_d is the pair's attraction, its clicks by its examined displays.
+With the residuals r_k = c_k - a_d n_k e_k of a user's displays of pair d, where a_d is the pair's
+clicks by its examined displays, the user's share of the score of factor k is the sum over pairs of
+
+    r_k - p_dk sum_l r_l,    p_dk = n_dk e_k / sum_l n_dl e_l,
+
+since the user's clicks move a_d, too.
 
 The curve is a mean over users, by their displays.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -39,14 +41,18 @@ def cluster_by_user(curve: Curve, rows: pd.DataFrame, *, level: float = 0.95) ->
     examined = rows["impressions"].to_numpy() * curve.estimate[factor]
     attraction = np.bincount(pair, clicks) / np.maximum(np.bincount(pair, examined), 1e-300)
     residual = clicks - attraction[pair] * examined
+    share = coo_array((examined, (pair, factor)), shape=(len(attraction), len(known))).tocsr()
+    share = share.multiply(1 / np.maximum(share.sum(1), 1e-300)[:, None]).tocsr()
     subtract = contrasts(len(known), curve.reference)
     bread = np.where(known, subtract @ np.linalg.pinv(curve.information, hermitian=True), 0)
     query, user = (np.unique(rows[each], return_inverse=True)[1] for each in ("query", "user"))
     both = np.unique(query * (user.max(initial=0) + 1) + user, return_inverse=True)[1]
 
     def steps(cluster: np.ndarray) -> np.ndarray:
-        scores = coo_array((residual, (cluster, factor)), shape=(cluster.max() + 1, len(known)))
-        return scores.tocsr() @ bread.T
+        size = cluster.max(initial=-1) + 1
+        own = coo_array((residual, (cluster, factor)), shape=(size, len(known))).tocsr()
+        moved = coo_array((residual, (cluster, pair)), shape=(size, len(attraction))).tocsr()
+        return (own - moved @ share) @ bread.T
 
     by_user, by_both = steps(user), steps(both)
     users = len(by_user)
