@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.feedback import curves, simulate
+from benchmarks.validate.feedback import curves, simulate
 from twotowers.fitting.sequential import Displays, fit_sequential
 from twotowers.identifiability.feedback import follow_clicks, moves_after_clicks
 

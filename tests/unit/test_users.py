@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from benchmarks.feedback import simulate
+from benchmarks.validate.feedback import simulate
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.users import cluster_by_user

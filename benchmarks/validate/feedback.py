@@ -1,12 +1,10 @@
 """Curves of examination where rankers learn from clicks, or users differ: coverage.
 
-    .venv/bin/python -m benchmarks.feedback [--draws 200]
-
-Each case simulates logs of position-based users. Fitted are the conditional curve, the sequential
-one, and the one that the test of feedback chooses. `results/feedback.csv` has a row per case and
-curve: the share of intervals that hold the truth, the bias and the standard deviation of log-ratios
-(means over positions), the length of intervals, the share of the draws whose curve is doubtful, and
-how often the test rejects at 5 %.
+Each case of `python -m benchmarks.validate feedback` simulates logs of position-based users. Fitted
+are the conditional curve, the sequential one, and the one that the test of feedback chooses. The
+table has, over draws and positions, the share of intervals without doubt that hold the truth, the
+share of doubtful ones, the bias and the standard deviation of log-ratios, the length of intervals,
+and how often the test rejects at 5 %.
 
 Thresholds, committed before the first run: of the curve that is chosen, where it is not called
 doubtful, .92 to .98 of the intervals hold the truth in every case; the test rejects in .03 to .08
@@ -15,18 +13,20 @@ of the logs without feedback.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from twotowers.files.artefacts import atomic
+from benchmarks.pages import yes
+from benchmarks.validate.study import Study
+from scripts.filling import markdown
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.sequential import Displays, fit_sequential
 from twotowers.fitting.users import cluster_by_user
 from twotowers.identifiability.feedback import follow_clicks, moves_after_clicks
+from twotowers.root import ROOT
 
 COVERAGE, SIZE = (0.92, 0.98), (0.03, 0.08)
 CASES = {
@@ -53,7 +53,9 @@ CASES = {
     "users differ, click rates 1": {"users": 1000, "spread": 0.4, "feedback": 1.0},
     "few users differ": {"users": 20, "spread": 0.4, "activity": 1.3},
 }
+CURVES = ("conditional", "sequential", "chosen")
 PLACES = 6
+PAGE = ROOT / "docs" / "propensities.md"
 
 
 def simulate(
@@ -124,42 +126,56 @@ def curves(log: dict[str, np.ndarray], layouts: int, *, users: bool):
     return conditional, fit_sequential(displays), moves_after_clicks(displays)
 
 
-def run_case(case: str, draws: int) -> pd.DataFrame:
+def one_draw(case: str, seed: int) -> list[dict]:
     """A row per curve."""
     settings = CASES[case]
-    rows: list[dict] = []
-    for draw in range(draws):
-        log, truth = simulate(np.random.default_rng([11, draw]), **settings)
-        layouts, users = settings.get("layouts", 1), "users" in settings
-        conditional, sequential, test = curves(log, layouts, users=users)
-        chosen = sequential if follow_clicks(test) else conditional
-        each = {"conditional": conditional, "sequential": sequential, "chosen": chosen}
-        for name, curve in each.items():
-            other = np.arange(len(truth)) != curve.reference
-            sure = other & (curve.reason == "")
-            holds = (curve.low <= truth) & (truth <= curve.high)
-            row = {"curve": name, "draw": draw, "rejects": test.p < 0.05}
-            row["covers"] = holds[sure].mean() if sure.any() else np.nan
-            row["bias"] = np.log(curve.estimate / truth)[other].mean()
-            row["length"] = np.log(curve.high / curve.low)[other].mean()
-            row["doubtful"] = 1 - sure.sum() / other.sum()
-            rows.append(row)
-    table = pd.DataFrame(rows).drop(columns="draw").groupby("curve", sort=False)
-    found = table.mean().assign(deviation=table["bias"].std())
-    return found.reset_index().assign(case=case)
+    log, truth = simulate(np.random.default_rng([11, seed]), **settings)
+    layouts, users = settings.get("layouts", 1), "users" in settings
+    conditional, sequential, test = curves(log, layouts, users=users)
+    chosen = sequential if follow_clicks(test) else conditional
+    rows = []
+    for name, curve in zip(CURVES, (conditional, sequential, chosen), strict=True):
+        other = np.arange(len(truth)) != curve.reference
+        sure = other & (curve.reason == "")
+        row = {
+            "case": case,
+            "curve": name,
+            "rejects": test.p < 0.05,
+            "inside": ((curve.low <= truth) & (truth <= curve.high))[sure].sum(),
+            "sure": sure.sum(),
+            "factors": other.sum(),
+            "bias": np.log(curve.estimate / truth)[other].mean(),
+            "length": np.log(curve.high / curve.low)[other].mean(),
+        }
+        rows.append(row)
+    return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=200)
-    draws = parser.parse_args().draws
-    tables = []
-    for case in CASES:
-        tables.append(run_case(case, draws))
-        print(tables[-1].round(3).to_string(index=False, header=len(tables) == 1), flush=True)
-    with atomic(Path(__file__).parent / "results" / "feedback.csv") as temporary:
-        pd.concat(tables).round(4).to_csv(temporary, index=False, lineterminator="\n")
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row per case and curve."""
+    group = rows.groupby(["case", "curve"], sort=False)
+    sums = group[["inside", "sure", "factors"]].sum()
+    table = group[["rejects", "bias", "length"]].mean()
+    table.insert(0, "coverage", sums["inside"] / sums["sure"])
+    table.insert(1, "doubtful", 1 - sums["sure"] / sums["factors"])
+    return table.assign(deviation=group["bias"].std(), draws=group.size()).reset_index()
 
 
-if __name__ == "__main__":
-    main()
+STUDIES = {"feedback": Study("feedback", "case", CASES, one_draw, summary, draws=200)}
+
+
+def tables() -> dict[Path, dict[str, str]]:
+    """The table of docs/propensities.md."""
+    table = STUDIES["feedback"].table()
+    rows = []
+    for case, group in table.groupby("case", sort=False):
+        own = group.set_index("curve")
+        words = [f"{own.loc[curve, 'coverage']:.3f}" for curve in CURVES]
+        bias = [f"{own.loc[curve, 'bias']:.3f}" for curve in CURVES[:2]]
+        chosen = own.loc["chosen"]
+        meets = COVERAGE[0] <= chosen["coverage"] <= COVERAGE[1]
+        more = f"{chosen['doubtful']:.2f}", f"{chosen['rejects']:.3f}", yes(bool(meets))
+        rows.append([case, *words, *bias, *more])
+    heads = "coverage, conditional", "sequential", "chosen", "bias, conditional", "sequential"
+    heads = [*heads, "doubtful", "the test rejects", "meets the threshold"]
+    return {PAGE: {"feedback": markdown(["case", *heads], rows)}}
