@@ -127,8 +127,8 @@ def test_four_logs(four, said, kind, identified, expected, told):
         kind, [True] * 3 + [False] * 3
     )
     warned = "\n".join(tt.fit(log, "pbm").notes())
-    assert ("the log does not tell at" in warned) == (kind in ("components", "fixed"))
-    assert ("the log hardly tells at position 4, 5, 6" in warned) == (kind == "bridge")
+    assert ("the log has no evidence at" in warned) == (kind in ("components", "fixed"))
+    assert ("the log has little evidence at position 4, 5, 6" in warned) == (kind == "bridge")
 
 
 @pytest.mark.parametrize("kind", ["bridge", "components", "fixed"])

@@ -98,7 +98,7 @@ def test_fits_that_agree_with_the_pairs_are_not_warned_of(log, tmp_path, capsys)
     assert "conditional on" not in capsys.readouterr().out
     sparse(order="fixed").to_csv(tmp_path / "fixed.csv", index=False)
     assert fit(tmp_path / "fixed.csv", "--model", "pbm") == 0
-    assert "warning: the log does not tell at position 2, 3, and" in capsys.readouterr().out
+    assert "warning: the log has no evidence at position 2, 3, and" in capsys.readouterr().out
 
 
 def test_all_pages_are_fitted_unless_some_are_held_out(log, capsys):
@@ -424,5 +424,5 @@ def test_a_log_that_was_appended_twice_is_told(log, capsys, command):
 
 @pytest.mark.parametrize("prior", [5, (1.1,), {"mean": 0.5}])
 def test_a_prior_is_two_numbers_or_a_name(log, prior):
-    with pytest.raises(InputError, match=r"prior: .* was given \(expected \(prior, mean\)"):
+    with pytest.raises(InputError, match=r"prior: .*\(prior, mean\)"):
         tt.fit(log, "pbm", prior=prior)

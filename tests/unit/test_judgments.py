@@ -128,15 +128,15 @@ def apart(number: int = 300) -> pd.DataFrame:
 @pytest.mark.parametrize("model", ["ubm", "dbn", "dctr", "cm", "pbm"])
 def test_judgments_say_where_the_log_tells_no_examination(model):
     fitted = tt.fit(apart(), model)
-    assert any("does not tell at position 2" in line for line in fitted.notes())
+    assert any("no evidence at position 2" in line for line in fitted.notes())
     judged = fitted.judgments(min_examinations=0)
     table = judged.frame()
     second = table["document"].str[-1] == "2"
     assert (table["doubt"] != "").tolist() == second.tolist()
     lines = "\n".join(judged.lines())
-    assert f"{second.sum()} judgments of documents shown only where the log does not tell" in lines
+    assert f"{second.sum()} judgments of documents shown only where" in lines
     strong = tt.fit(pages(900, queries=30).query("position < 4"), model)
-    assert not any("tell" in line for line in strong.notes())
+    assert not any("evidence" in line for line in strong.notes())
     assert (strong.judgments().frame()["doubt"] == "").all()
 
 
@@ -144,7 +144,7 @@ def test_judgments_of_a_loaded_fit_do_not_know_its_log(tmp_path):
     tt.fit(apart(), "ubm").save(tmp_path / "fit.parquet")
     judged = tt.load(tmp_path / "fit.parquet").judgments(min_examinations=0)
     assert judged.frame()["doubt"].isna().all()
-    assert "whether the log tells examination is not known" in "\n".join(judged.lines())
+    assert "a fit that was loaded does not know its log" in "\n".join(judged.lines())
 
 
 def test_numbers_of_numpy_are_numbers(fitted):
@@ -165,7 +165,7 @@ def test_what_judgments_cannot_do_is_told_before_the_fit(tmp_path, monkeypatch, 
     def never(*_, **__):
         raise AssertionError("it was fitted")
 
-    monkeypatch.setattr("twotowers.fits.fitting.fit_click_model", never)
+    monkeypatch.setattr("twotowers.fits.fitting.Fitter.fit", never)
     out = ["--out", str(tmp_path / "out")]
     assert main(["judgments", str(tmp_path / "log.csv"), *out, "--to", "csv", *arguments]) == 2
     told = {"--to": "'red 0' has white space", "--model": "model: "}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,7 @@ import pyarrow as pa
 from twotowers.errors import InputError, check_range
 from twotowers.fits.defaults import PRIOR, TEST
 from twotowers.fits.fit import Fit, means_of
-from twotowers.fits.fitting import fit_click_model
-from twotowers.fits.models import model_of
+from twotowers.fits.fitting import fitter
 from twotowers.fits.tables import pair_numbers
 from twotowers.logs.click_log import ClickLog, as_log, check_pages
 from twotowers.logs.frames import Native, native
@@ -116,11 +116,11 @@ def _fitted(
     if saved:
         return saved, log
     check_range(test, field="test", low=0.001, high=0.999)
-    for model in others:
-        model_of(model)  # All names are checked before the first fit.
+    fitters = [fitter(model, prior) for model in others]  # All are checked before the first fit.
     parts = log.split({"train": 1 - test, "test": test}, seed=seed)
-    how = {"prior": prior, "positions": log.stored.longest}
-    return [fit_click_model(parts["train"], model, **how) for model in others], parts["test"]
+    longest = log.stored.longest
+    fits = [replace(each, positions=longest).fit(parts["train"]) for each in fitters]
+    return fits, parts["test"]
 
 
 def _clustered(values: np.ndarray, sizes: np.ndarray, cluster: np.ndarray) -> tuple[float, float]:

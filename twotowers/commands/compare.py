@@ -12,10 +12,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from twotowers.commands.fit import add_prior, prior_of, report, told_of
+from twotowers.commands.fit import add_prior, prior_of, reading_notes, report
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
-from twotowers.errors import InputError, check_range
+from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.fits.defaults import TEST
 from twotowers.logs.click_log import check_out
@@ -49,9 +49,7 @@ def run(options: argparse.Namespace) -> int:
                 raise InputError(
                     "a saved fit is not fitted again", field="--fitted", expected=f"no {option}"
                 )
-    test = TEST if options.test is None else options.test
-    check_range(test, field="--test", low=0.001, high=0.999)
-    prior = prior_of(options)
+    prior, test = prior_of(options), TEST if options.test is None else options.test
     if options.out:
         check_out(options.log, options.out, ".csv")
     saved = [load(path) for path in options.fitted or ()]
@@ -60,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     named = [name for each in options.models or () for name in each.split(",") if name]
     models = saved or list(dict.fromkeys(named or MODELS))
     table = compare(log, models, prior=prior, test=test, seed=options.seed or 0)
-    tell(f"{log.pages:,} pages", *told_of(log))
+    tell(f"{log.pages:,} pages", *reading_notes(log))
     tell(*with_differences(table.to_dict("records")))
     if options.out:
         with atomic(options.out) as temporary:

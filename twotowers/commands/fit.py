@@ -14,7 +14,7 @@ from typing import Any
 
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
-from twotowers.errors import InputError, check_range
+from twotowers.errors import InputError
 from twotowers.fits.defaults import MEAN, PRIOR
 from twotowers.logs.click_log import ClickLog, check_out
 from twotowers.logs.health import copied_lines
@@ -52,66 +52,48 @@ def add_prior(parser: argparse.ArgumentParser) -> None:
 
 
 def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
-    """The prior that the options name, checked before the log is read."""
-    from twotowers.fits.priors import check_name
-    from twotowers.methods.page_fits import imagined
-
-    told = PRIOR if options.prior is None else options.prior
+    """The prior that the options name."""
+    given = PRIOR if options.prior is None else options.prior
     try:
-        prior = float(told)
+        number = float(given)
     except ValueError:
-        check_name(told)
-        if options.prior_mean is not None:
-            raise InputError(
-                "the prior has a mean of its own",
-                field="--prior-mean",
-                expected="a number as prior",
-            ) from None
-        return told
-    mean = MEAN if options.prior_mean is None else options.prior_mean
-    imagined(prior, mean)
-    return prior, mean
+        if options.prior_mean is None:
+            return given
+        raise InputError(
+            "the prior has a mean of its own", field="--prior-mean", expected="a number as prior"
+        ) from None
+    return number, MEAN if options.prior_mean is None else options.prior_mean
 
 
 def run(options: argparse.Namespace) -> int:
     """Fit the model; returns the exit status."""
-    from twotowers.fits.fitting import fit_click_model  # here: options need no science
-    from twotowers.fits.models import model_of
-    from twotowers.fits.reduction import check_positions
+    from twotowers.fits.fitting import fitter  # here: options need no science
 
     # Options are checked before the log is read, which may take minutes.
-    prior = prior_of(options)
-    model_of(options.model)
-    check_positions(options.positions)
-    if options.test:
-        check_range(options.test, field="--test", low=0.001, high=0.999)
+    how = fitter(options.model, prior_of(options), options.positions)
     if options.out:
         check_out(options.log, options.out, ".parquet")
     log = log_of(options)
     tell(f"read as {log.layout}")
     part, held_out = log, None
     if options.test:
-        parts = log.split({"train": 1 - options.test, "test": options.test}, seed=options.seed)
-        part, held_out = parts["train"], parts["test"]
-    positions = options.positions
-    if positions is None and not log.counted:
-        positions = log.stored.longest
-    found = fit_click_model(part, options.model, prior=prior, positions=positions)
+        shares = {"train": 1 - options.test, "test": options.test}
+        part, held_out = log.split(shares, seed=options.seed).values()
+    fitted = how.fit(part)
     if log.counted:
-        tell(f"{found.name} fitted to {len(found.pairs):,} query-document pairs, counted")
+        tell(f"{fitted.name} fitted to {len(fitted.pairs):,} query-document pairs, counted")
     else:
         further = "which are predicted here" if held_out is None else f"{held_out.pages:,} held out"
-        tell(f"{part.pages:,} pages to fit, {further}", *told_of(part))
-        tell(*report([{"model": found.name, **found.evaluate(held_out or part)}]))
-    if notes := list(found.notes()):
-        tell(*notes)
+        tell(f"{part.pages:,} pages to fit, {further}", *reading_notes(part))
+        tell(*report([{"model": fitted.name, **fitted.evaluate(held_out or part)}]))
+    tell(*fitted.notes())
     if options.out:
-        found.save(options.out)
+        fitted.save(options.out)
         tell(f"saved in {options.out}")
     return 0
 
 
-def told_of(log: ClickLog) -> Iterator[str]:
+def reading_notes(log: ClickLog) -> Iterator[str]:
     """What the reader left out, and how much of the log is there again; of pages only."""
     if log.counted:
         return

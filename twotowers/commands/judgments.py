@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.fit import add_prior, prior_of, told_of
+from twotowers.commands.fit import add_prior, prior_of, reading_notes
 from twotowers.commands.options import add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
@@ -51,31 +51,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fit, grade and write; returns the exit status."""
     # Here: options need no science.
-    from twotowers.fits.fitting import fit_click_model
-    from twotowers.fits.judgments import check_evidence, check_grades, check_ids
-    from twotowers.fits.models import model_of
+    from twotowers.fits.fitting import fitter
+    from twotowers.fits.judgments import check_ids, grading, judgments_of
     from twotowers.fits.reduction import check_of_documents
 
     # Options and ids are checked before the fit, which may take minutes.
-    prior = prior_of(options)
     if options.grades is not None and options.thresholds:
         raise InputError("both were given", field="--thresholds", expected="no --grades")
-    grades = options.thresholds or (4 if options.grades is None else options.grades)
-    check_grades(grades, field="--thresholds" if options.thresholds else "--grades")
-    check_evidence(options.min_examinations, options.min_impressions)
-    check_of_documents(*model_of(options.model))
+    grades = grading(
+        grades=options.thresholds or (4 if options.grades is None else options.grades),
+        min_examinations=options.min_examinations,
+        min_impressions=options.min_impressions,
+    )
+    how = fitter(options.model, prior_of(options))
+    check_of_documents(how.name, how.model)
     check_out(options.log, options.out)
     log = log_of(options)
     tell(f"read as {log.layout}")
     check_ids(log, options.to)
-    fitted = fit_click_model(log, options.model, prior=prior)
-    if notes := [*told_of(log), *fitted.notes()]:
-        tell(*notes)
-    found = fitted.judgments(
-        grades=grades,
-        min_examinations=options.min_examinations,
-        min_impressions=options.min_impressions,
-    )
+    fitted = how.fit(log)
+    tell(*reading_notes(log), *fitted.notes())
+    found = judgments_of(fitted, grades)
     tell(*found.lines())
     found.write(options.out, options.to)
     tell(f"written to {options.out}")

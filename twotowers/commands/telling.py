@@ -9,6 +9,7 @@ import sys
 def tell(*lines: str) -> None:
     """Print lines. Whoever has closed the pipe, as `head` does, has seen enough."""
     try:
-        print(*lines, sep="\n", flush=True)
+        if lines:
+            print(*lines, sep="\n", flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

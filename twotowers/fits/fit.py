@@ -23,9 +23,8 @@ import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_options, nearest
 from twotowers.files.artefacts import atomic, check_ending
-from twotowers.fits import prior_check as beside
-from twotowers.fits.judgments import Judgments, judgments_of
-from twotowers.fits.prior_check import Told, told_of
+from twotowers.fits.judgments import Judgments, grading, judgments_of
+from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, lines, prior_check, warnings
 from twotowers.fits.reduction import check_of_documents, reduced
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.fitting.curves import Curve
@@ -86,13 +85,14 @@ class Fit:
 
         None if the model is not the position-based one, or the fit was loaded.
         """
-        return self.told.curve if self.told and isinstance(self.model, PositionBased) else None
+        based = isinstance(self.model, PositionBased)
+        return self.evidence.curve if based and self.evidence else None
 
     @cached_property
-    def told(self) -> Told | None:
-        """What the log tells of examination by itself, whatever the model.
+    def evidence(self) -> PriorCheck | None:
+        """The evidence of the log on examination, whatever the model.
 
-        None if the model tells no document from another, or the fit was loaded.
+        None if the model has one probability for all documents, or the fit was loaded.
         """
         source = self.estimate.source
         if isinstance(self.model, PositionBased) and source is not None:
@@ -103,7 +103,7 @@ class Fit:
         else:
             return None
         assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
-        return told_of(statistics, pairs)
+        return prior_check(statistics, pairs)
 
     def parameters(self, part: str) -> Native:
         """The fitted probabilities of one part of the model.
@@ -133,7 +133,7 @@ class Fit:
         }.get(parts[part], [])
         known = KNOWN
         if part == "examination" and isinstance(self.model, PositionBased):
-            known = (*KNOWN, *beside.COLUMNS)
+            known = (*KNOWN, *CONDITIONAL)
         found = found.select([*own, "probability", *known])
         return found.rename_columns([*own, "estimate", *known])
 
@@ -154,8 +154,9 @@ class Fit:
             InputError: the model has one probability for all documents.
 
         Example:
+            >>> import twotowers as tt
             >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [0, 1]]}
-            >>> fit_click_model(pa.table(pages), "dctr").relevance()["estimate"].to_pylist()
+            >>> tt.fit(pa.table(pages), "dctr").relevance()["estimate"].to_pylist()
             [0.75, 0.25]
         """
         return native(self.relevances(), self.kind)
@@ -190,13 +191,14 @@ class Fit:
                 another.
 
         Example:
+            >>> import twotowers as tt
             >>> pages = {"documents": [["a", "b"], ["b", "a"]] * 9, "clicks": [[1, 0], [0, 1]] * 9}
-            >>> fitted = fit_click_model(pa.table(pages), "dctr")
+            >>> fitted = tt.fit(pa.table(pages), "dctr")
             >>> fitted.judgments(grades=[0.3, 0.6]).frame()["grade"].to_pylist()
             [2, 0]
         """
-        check_options(how, judgments_of, field="judgments")
-        return judgments_of(self, **how)
+        check_options(how, grading, field="judgments")
+        return judgments_of(self, grading(**how))
 
     def examination(self) -> Native:
         """P(examined) at each position; in the user browsing model, also by the last click above.
@@ -232,22 +234,23 @@ class Fit:
         not tell examination. The first call may read the log once more.
 
         Example:
+            >>> import twotowers as tt
             >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [0, 1]]}
-            >>> print(fit_click_model(pa.table(pages), "dctr"))
+            >>> print(tt.fit(pa.table(pages), "dctr"))
             <dctr fitted to 2 query-document pairs>
             prior of attraction: mean 0.5, as much as 2 trials
-            the log hardly tells at position 2: no interval there is to be trusted
+            the log has little evidence at position 2: no interval there is to be trusted
             `twotowers propensities` says more
         """
         for part, (successes, trials) in self.estimate.prior.parts.items():
             yield f"prior of {part}: mean {successes / trials:.3g}, as much as {trials:g} trials"
         if self.conditional is not None:
-            yield from beside.lines(self._of_part("examination").to_pandas(), self.conditional)
-        elif self.told is not None:
-            but = f"what {self.name} says of documents there rests on its assumptions alone"
+            yield from lines(self._of_part("examination").to_pandas(), self.conditional)
+        elif self.evidence is not None:
+            but = f"estimates of documents there rest on the assumptions of {self.name} alone"
             if "examination" in self.model.parts:
                 but = "the fit follows its prior there"
-            yield from beside.doubts(self.told.curve, but)
+            yield from warnings(self.evidence.curve, but)
 
     def evaluate(self, log: object) -> dict[str, float]:
         """How well the fit predicts the clicks of a log.

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from twotowers.errors import InputError, check_options
+from twotowers.errors import InputError, check_options, check_range
 from twotowers.fits.defaults import PRIOR
 from twotowers.fits.fit import Fit
 from twotowers.fits.held_out import chosen_prior
 from twotowers.fits.models import is_fitted, model_of
-from twotowers.fits.priors import CHOSEN, RATE, check_name, rate_prior
-from twotowers.fits.reduction import check_positions, reduced
+from twotowers.fits.priors import CHOSEN, RATE, prior_of, rate_prior
+from twotowers.fits.reduction import reduced
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
-from twotowers.logs.click_log import OF_CLICKS, Trained, as_log
-from twotowers.methods.page_fits import imagined
+from twotowers.logs.click_log import MOST_POSITIONS, OF_CLICKS, ClickLog, Trained, as_log
 from twotowers.models.protocol import ClickModel
 
 if TYPE_CHECKING:
@@ -118,12 +117,62 @@ def fit_click_model(
             document was clicked.
 
     Example:
+        >>> import pyarrow as pa
         >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
         >>> fitted = fit_click_model(pa.table(pages), "pbm")
         >>> fitted.examination()["estimate"].to_numpy().round(2).tolist()
         [0.75, 0.25]
     """
-    log = as_log(log)
+    return fitter(model, prior, positions, iterations, tolerance).fit(as_log(log))
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """A click model and how to fit it, all of it checked. `fitter` makes one.
+
+    Attributes:
+        name: of the model.
+        model: the click model.
+        prior: a prior, or the name of one that follows from the log.
+        positions: of the longest page; that of the log if None.
+        iterations, tolerance: of EM.
+    """
+
+    name: str
+    model: ClickModel
+    prior: Prior | str
+    positions: int | None
+    iterations: int
+    tolerance: float
+
+    def fit(self, log: ClickLog) -> Fit:
+        """Read a log, as far as it is not read yet, and fit the model."""
+        prior = self.prior
+        if prior == CHOSEN:
+            prior = chosen_prior(log, self.name, self.model, self.positions, self._estimate)
+        found = reduced(log, self.name, self.model, self.positions)
+        if prior == RATE:
+            prior = rate_prior(self.model, found.rates)
+        assert isinstance(prior, Prior)
+        estimate = self._estimate(found.statistics, prior)
+        return Fit(self.name, self.model, found.positions, estimate, found.pairs, log.kind, log=log)
+
+    def _estimate(self, statistics: Statistics | Totals, prior: Prior) -> Estimate:
+        if self.model.counts is not None:
+            return fit_counts(statistics, prior=prior)
+        assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
+        how = {"iterations": self.iterations, "tolerance": self.tolerance}
+        return fit_em(statistics, prior=prior, **how)
+
+
+def fitter(
+    model: str | type[ClickModel] | ClickModel,
+    prior: tuple[float, float] | str | None = PRIOR,
+    positions: int | None = None,
+    iterations: int = 10_000,
+    tolerance: float = TOLERANCE,
+) -> Fitter:
+    """The arguments of `fit_click_model` but for the log, checked before a log is read."""
     name, chosen = model_of(model)
     if not is_fitted(chosen):
         raise InputError(
@@ -131,32 +180,8 @@ def fit_click_model(
             field="model",
             expected="a model that counting or EM fits",
         )
-    check_positions(positions)
-    fitted = partial(_fitted, chosen, iterations=iterations, tolerance=tolerance)
-    if isinstance(prior, str):
-        check_name(prior)
-    elif prior is not None and not (isinstance(prior, (tuple, list)) and len(prior) == 2):
-        expected = "(prior, mean), 'rate', 'chosen' or None"
-        raise InputError(f"{prior!r} was given", field="prior", expected=expected)
-    smoothing = Prior() if prior is None or isinstance(prior, str) else imagined(*prior)
-    if prior == CHOSEN:
-        smoothing = chosen_prior(log, name, chosen, positions, fitted)
-    found = reduced(log, name, chosen, positions)
-    if prior == RATE:
-        smoothing = rate_prior(chosen, found.rates)
-    estimate = fitted(found.statistics, smoothing)
-    return Fit(name, chosen, found.positions, estimate, found.pairs, log.kind, log=log)
-
-
-def _fitted(
-    model: ClickModel,
-    statistics: Statistics | Totals,
-    prior: Prior,
-    *,
-    iterations: int,
-    tolerance: float,
-) -> Estimate:
-    if model.counts is not None:
-        return fit_counts(statistics, prior=prior)
-    assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
-    return fit_em(statistics, prior=prior, iterations=iterations, tolerance=tolerance)
+    if positions is not None:
+        check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
+    check_range(iterations, field="iterations", low=1, high=10**9, whole=True)
+    check_range(tolerance, field="tolerance", low=0, high=1)
+    return Fitter(name, chosen, prior_of(prior), positions, iterations, tolerance)

@@ -9,7 +9,7 @@ from itertools import groupby
 from numbers import Integral
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -56,8 +56,8 @@ class Judgments:
             a frame: query, document, grade, relevance (the estimate that was graded), error, low,
             high, examinations (how often users examined the document, in expectation), impressions,
             shrinkage (the share of the estimate that the prior has: 0 none, 1 all), and doubt (""
-            or why relevance cannot be told from where the document was shown; missing of a fit that
-            was loaded, which does not know its log).
+            or why relevance cannot be separated from where the document was shown; missing of a fit
+            that was loaded, which does not know its log).
         """
         return native(self.table, self.kind)
 
@@ -101,31 +101,56 @@ class Judgments:
             )
         doubt = self.table["doubt"]
         if doubt.null_count:
-            yield "whether the log tells examination is not known of a fit that was loaded"
+            yield "a fit that was loaded does not know its log, nor whether grades follow clicks"
         elif doubtful := pc.sum(pc.not_equal(doubt, "")).as_py():
             yield (
-                f"warning: {numbered(doubtful, 'judgment')} of documents {APART}: their grades "
+                f"warning: {numbered(doubtful, 'judgment')} of documents {DOUBT}: their grades "
                 "follow the model, not the clicks"
             )
 
 
-def judgments_of(
-    fit: Fit,
+class Grading(NamedTuple):
+    """How relevance is graded; `grading` makes one."""
+
+    grades: int | tuple[float, ...]
+    min_examinations: float
+    min_impressions: int
+
+
+def grading(
     *,
     grades: int | Sequence[float] = GRADES,
     min_examinations: float = EXAMINATIONS,
     min_impressions: int = 1,
-) -> Judgments:
+) -> Grading:
+    """The arguments of `Fit.judgments`, checked before a log is read.
+
+    >>> grading(grades=np.int64(3)).grades, grading(grades=np.array([0.25, 0.5])).grades
+    (3, (0.25, 0.5))
+    """
+    check_range(min_examinations, field="min_examinations", low=0, high=1e12)
+    check_range(min_impressions, field="min_impressions", low=1, high=1e12, whole=True)
+    if isinstance(grades, Integral):
+        number = int(check_range(grades, field="grades", low=2, high=MOST_GRADES, whole=True))
+        return Grading(number, min_examinations, min_impressions)
+    many = isinstance(grades, Iterable) and not isinstance(grades, str)
+    values = list(grades) if many else []
+    rising = [float(check_range(each, field="grades", low=0, high=1)) for each in values]
+    if not rising or sorted(set(rising)) != rising:
+        expected = "a number of grades, or rising thresholds of relevance"
+        raise InputError(f"{grades!r}", field="grades", expected=expected)
+    return Grading(tuple(rising), min_examinations, min_impressions)
+
+
+def judgments_of(fit: Fit, how: Grading) -> Judgments:
     """Grade the relevance of documents; see `Fit.judgments`."""
-    grades = check_grades(grades)
-    check_evidence(min_examinations, min_impressions)
     found = fit.relevances()
     tried, shown = (np.asarray(found[name], float) for name in ("examinations", "impressions"))
-    kept = (tried >= max(min_examinations, 1e-9)) & (shown >= min_impressions)
+    kept = (tried >= max(how.min_examinations, 1e-9)) & (shown >= how.min_impressions)
     left_out = len(fit.pairs) - int(kept.sum())
     found, tried = found.filter(pa.array(kept)), tried[kept]
     relevance = np.asarray(found["estimate"], float)
-    thresholds = _thresholds(grades, relevance)
+    thresholds = _thresholds(how.grades, relevance)
     imagined = fit.estimate.prior.of("attraction")[1]
     table = pa.table(
         {
@@ -143,40 +168,15 @@ def judgments_of(
     return Judgments(table, left_out, tuple(thresholds), fit.kind, fit.log)
 
 
-APART = "shown only where the log does not tell examination"
+DOUBT = "shown only where the log has no evidence on examination"
 
 
 def _doubts(fit: Fit, found: pa.Table) -> pa.Array:
     """[pairs] of a table with query and document: why to doubt their relevance."""
-    if fit.told is None:
+    if fit.evidence is None:
         return pa.nulls(len(found), pa.string())
-    number = pair_numbers(fit.told.pairs, found.select(["query", "document"]))
-    return pa.array(np.where(fit.told.sure[number], "", APART))
-
-
-def check_grades(
-    grades: int | Sequence[float], *, field: str = "grades"
-) -> int | tuple[float, ...]:
-    """A number of grades, or rising thresholds of relevance; raise InputError for anything else.
-
-    >>> check_grades(np.int64(4)), check_grades(np.array([0.25, 0.5]))
-    (4, (0.25, 0.5))
-    """
-    expected = "a number of grades, or rising thresholds of relevance"
-    if isinstance(grades, Integral):
-        return int(check_range(grades, field=field, low=2, high=MOST_GRADES, whole=True))
-    if isinstance(grades, str) or not isinstance(grades, Iterable):
-        raise InputError(f"{grades!r}", field=field, expected=expected)
-    found = tuple(float(check_range(each, field=field, low=0, high=1)) for each in grades)
-    if not found or sorted(set(found)) != list(found):
-        raise InputError(f"{list(found)}", field=field, expected=expected)
-    return found
-
-
-def check_evidence(min_examinations: float, min_impressions: int) -> None:
-    """Raise InputError unless both are in their range."""
-    check_range(min_examinations, field="min_examinations", low=0, high=1e12)
-    check_range(min_impressions, field="min_impressions", low=1, high=1e12, whole=True)
+    number = pair_numbers(fit.evidence.pairs, found.select(["query", "document"]))
+    return pa.array(np.where(fit.evidence.reliable[number], "", DOUBT))
 
 
 def _thresholds(grades: int | tuple[float, ...], relevance: np.ndarray) -> list[float]:

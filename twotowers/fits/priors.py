@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from twotowers.errors import InputError
 from twotowers.fitting.prior import Prior
+from twotowers.methods.page_fits import imagined
 from twotowers.models.protocol import PER_DOCUMENT, ClickModel
 
 RATE, CHOSEN = "rate", "chosen"
@@ -37,8 +38,11 @@ def rate_prior(model: ClickModel, rates: tuple[float, float]) -> Prior:
     return Prior(1.0, TRIED, {"attraction": (TRIED * rate, TRIED)})
 
 
-def check_name(name: str) -> None:
-    """Raise InputError unless a prior of that name exists."""
-    if name not in (RATE, CHOSEN):
-        expected = f"{RATE!r}, {CHOSEN!r}, a prior and its mean, or None"
-        raise InputError(f"{name!r}", field="prior", expected=expected)
+def prior_of(given: tuple[float, float] | str | None) -> Prior | str:
+    """A prior as it is given to `fit`: itself, or `RATE` or `CHOSEN`, which follow from a log."""
+    if given is None or given in (RATE, CHOSEN):
+        return given or Prior()
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        return imagined(*given)
+    expected = f"{RATE!r}, {CHOSEN!r}, (prior, mean), or None"
+    raise InputError(f"{given!r}", field="prior", expected=expected)

@@ -97,12 +97,6 @@ def _of_cells(log: ClickLog, model: ClickModel, positions: int | None) -> Reduce
     return Reduced(statistics, pairs, longest, (next(rates), next(rates)))
 
 
-def check_positions(positions: int | None) -> None:
-    """Raise InputError for a number of positions that no page may have."""
-    if positions is not None:
-        check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
-
-
 def check_of_documents(name: str, model: ClickModel) -> None:
     """Raise InputError for a model that has one probability for all documents."""
     if "attraction" not in model.parts:

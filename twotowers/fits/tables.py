@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from twotowers.fits import prior_check as beside
+from twotowers.fits.prior_check import CONDITIONAL
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.information import NORMAL
@@ -29,7 +29,7 @@ COLUMNS = {
     "high": pa.float64(),
     "trials": pa.float64(),
     "impressions": pa.int64(),
-    **dict.fromkeys(beside.COLUMNS, pa.float64()),
+    **dict.fromkeys(CONDITIONAL, pa.float64()),
 }
 """Of a saved fit; see `twotowers.fits.fit`."""
 KNOWN = ("error", "low", "high", "trials", "impressions")
@@ -57,8 +57,8 @@ def table_of(
         if kind == PER_POSITION:
             own |= {"position": np.arange(1, len(values) + 1)}
         if part == "examination" and conditional is not None:
-            told = (conditional.estimate, conditional.error, conditional.low, conditional.high)
-            own |= dict(zip(beside.COLUMNS, told, strict=True))
+            columns = conditional.estimate, conditional.error, conditional.low, conditional.high
+            own |= dict(zip(CONDITIONAL, columns, strict=True))
         if kind == PER_JUMP:
             position, last = np.divmod(np.arange(len(values)), round(len(values) ** 0.5))
             own |= {"position": position + 1, "last_click": last}
