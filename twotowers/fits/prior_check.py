@@ -68,7 +68,7 @@ def differing(table: pd.DataFrame, queries: np.ndarray) -> np.ndarray:
     `LEVEL`, divided by the number of positions.
 
     Args:
-        table: position, estimate and error of the fit, and `CONDITIONAL`, from the first position on.
+        table: position, estimate and error of the fit, and `CONDITIONAL`; the first row is the reference.
         queries: [positions] effective number of queries behind the conditional estimate.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -77,10 +77,9 @@ def differing(table: pd.DataFrame, queries: np.ndarray) -> np.ndarray:
         own = (table["error"] / table["estimate"]).fillna(0).to_numpy()
     spread = np.hypot(own, table["conditional_error"].to_numpy())
     compared = np.isfinite(distance) & (spread > 0)
-    tail = 1 - LEVEL / 2 / max(compared.sum(), 1)
-    return compared & (
-        distance > stdtrit(np.maximum(np.nan_to_num(queries, nan=1), 1), tail) * spread
-    )
+    freedom = np.maximum(np.nan_to_num(queries, nan=1), 1)
+    errors = stdtrit(freedom, 1 - LEVEL / 2 / max(compared.sum(), 1))
+    return compared & (distance > errors * spread)
 
 
 def lines(table: pd.DataFrame, curve: Curve) -> Iterator[str]:
