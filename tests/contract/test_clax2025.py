@@ -9,8 +9,8 @@ import pytest
 
 from papers.clax2025.claims import CLAIMS
 from papers.clax2025.items import compressed as drawn_compressed
-from papers.clax2025.items import em_gradient, hashed, priors, recovery, uncertainty
 from papers.clax2025.items import fits as drawn_fits
+from papers.clax2025.items import hashed, priors, recovery, uncertainty
 from papers.clax2025.judges.fits import PUBLISHED_ORDER
 from papers.clax2025.judges.scale import PUBLISHED_ORDER as ORDER_AT_SCALE
 from papers.clax2025.names import HIDDEN, NINTH
@@ -153,7 +153,8 @@ def test_items_are_drawn():
 
 
 def test_the_study_is_a_table(study):
-    text = em_gradient.tex(em_gradient.table(study, None))
+    item = drawing("clax2025", "em_gradient")
+    text = item.tex(item.table(study, None))
     assert all(name.upper() in text for name in HIDDEN)
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from papers.hager2023 import grid
 from papers.hager2023.claims import CLAIMS
-from papers.hager2023.items import budgets, datasets, marks, onehot, performance, two_documents
+from papers.hager2023.items import budgets, datasets, marks, performance, two_documents
 from papers.hager2023.studies import lists, mechanism, theory
 from papers.hager2023.studies import onehot as onehot_study
 from tests.items import drawing, experiment
@@ -321,11 +321,12 @@ def test_drawings_draw(theories, printed):
             "value": 1.0,
         }
     )
-    for along, points in (("sessions", 2), ("collisions", 2)):
-        table = onehot.table(rows, printed, along=along)
-        assert (table["source"] == "reproduced").sum() == points
+    for name in ("fig2.4a", "fig2.4b"):
+        item = drawing("hager2023", name)
+        table = item.table(rows, printed)
+        assert (table["source"] == "reproduced").sum() == 2
         assert (table["source"] == "published").any()
-        assert onehot.draw(table, along=along).axes
+        assert item.draw(table).axes
 
 
 def test_the_tuning_grid_is_of_scale_paper_and_shows_what_diverged():

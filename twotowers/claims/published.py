@@ -19,14 +19,9 @@ Single runs that the authors published are in `published/runs/*.csv`. They have 
 authors' number of the run) in place of sd and n. A column item, if it is filled, says that only
 claims on this item are about the row, and that these are about no other. So two experiments of a
 paper may have runs of the same setting.
-
-If the files of a paper have another form, its `published.py` has a function `bands()` that returns
-this form.
 """
 
 from __future__ import annotations
-
-from importlib import import_module
 
 import pandas as pd
 
@@ -44,12 +39,9 @@ def bands(paper: str) -> pd.DataFrame:
         position, value, sd (NaN if not published), n, and bound if any is printed. A paper without
         printed numbers has no rows.
     """
-    folder = ROOT / "papers" / paper
-    if (folder / "published.py").is_file():
-        return import_module(f"papers.{paper}.published").bands()
     tables = [
         pd.read_csv(path, dtype={"bound": str})
-        for path in sorted((folder / "published").glob("*.csv"))
+        for path in sorted((ROOT / "papers" / paper / "published").glob("*.csv"))
     ]
     printed = [table.dropna(subset="setting").drop(columns="item") for table in tables]
     means = _means(runs(paper))

@@ -292,8 +292,8 @@ class Planner(Targets):
 
     def _published(self, paper: str) -> list[str]:
         folder = self.root / "papers" / paper
-        found = [*folder.glob("published.py"), *sorted(folder.glob("published/**/*.csv"))]
-        return [str(path.relative_to(self.root)) for path in found]
+        files = sorted(folder.glob("published/**/*.csv"))
+        return [str(path.relative_to(self.root)) for path in files]
 
     def names(self) -> dict[str, list[str]]:
         """The names of each kind that rules tell apart."""

@@ -1,0 +1,73 @@
+"""A measure along a lane: a panel per value of one column, a curve per value of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from twotowers.claims.statistics import compare, select
+from twotowers.report.charts import Curves, symbols, ticks
+
+Named = Mapping[str, Mapping[str, str] | Sequence[Sequence] | str]
+
+
+def table(
+    results: pd.DataFrame,
+    published: pd.DataFrame,
+    *,
+    keys: Sequence[str],
+    where: Mapping,
+    most: str | None = None,
+) -> pd.DataFrame:
+    """One row per key and source: mean and 95 % interval over seeds.
+
+    Args:
+        keys: The key columns of the csv.
+        where: The selection, by column.
+        most: A lane of which only our largest value is taken.
+    """
+    largest = {most: results[most].max()} if most else {}
+    return compare(results, published, list(keys), **where, **largest)
+
+
+def draw(
+    table: pd.DataFrame,
+    *,
+    along: str,
+    by: Named,
+    label: str,
+    xlabel: str,
+    col: Named | None = None,
+    drawn: Mapping | None = None,
+    axis: str = "",
+    limits: Sequence[float] | None = None,
+    height: float | None = None,
+) -> Figure:
+    """Draw panels side by side.
+
+    Args:
+        along: The lane on the x axis.
+        by, col: Of curves and of panels: a column, and its values with their names (as pairs if
+            they are numbers), or what the legend calls the column.
+        label, xlabel: Of the axes.
+        drawn: What of the table is drawn, by column; all if absent.
+        axis: "log" if the x axis is logarithmic, "ticks" if it has a tick at each value.
+        limits: Of the y axis.
+        height: Of the figure, in inches.
+    """
+    rows = select(table, **(drawn or {}))
+    chart = Curves(rows, by=_names(rows, by), col=_names(rows, col or {}))
+    plot = chart.plot(along).label(x=xlabel, y=label)
+    if axis:
+        plot = plot.scale(x="log" if axis == "log" else ticks(rows[along]))
+    plot = plot.limit(y=tuple(limits)) if limits else plot
+    return chart.figure(plot, **({"height": height} if height else {}))
+
+
+def _names(rows: pd.DataFrame, columns: Named) -> dict:
+    return {
+        column: symbols(names, rows[column]) if isinstance(names, str) else dict(names)
+        for column, names in columns.items()
+    }
