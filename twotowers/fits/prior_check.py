@@ -68,7 +68,8 @@ def differing(table: pd.DataFrame, queries: np.ndarray) -> np.ndarray:
     `LEVEL`, divided by the number of positions.
 
     Args:
-        table: position, estimate and error of the fit, and `CONDITIONAL`; the first row is the reference.
+        table: position, estimate and error of the fit, and `CONDITIONAL`; the first row is what
+            others are compared with.
         queries: [positions] effective number of queries behind the conditional estimate.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
