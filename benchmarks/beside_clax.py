@@ -17,15 +17,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.clickmodels import CONVERGED, LENGTH, MEMORY, TOLERANCE, estimated, log_of, progress
-from benchmarks.counting import THREADS
+from benchmarks.clickmodels import CONVERGED, LENGTH, TOLERANCE, estimated, log_of, progress
 from benchmarks.measure import ROOT, child, own_python
 from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.fitting import fit_click_model
 from twotowers.fits.models import model_of
-from twotowers.fitting.counted import PageLog
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics, distinct_pages
+from twotowers.fitting.statistics import Statistics, distinct_pages, sufficient
+from twotowers.logs.log import Log
 from twotowers.logs.page_arrays import Pages, read_page_arrays
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import PAGES, ClickModel
@@ -100,8 +99,7 @@ def fit(*, log: str, name: str, prior: dict, wanted: float | None) -> dict:
     test, found = read_page_arrays(f"{log}/test.parquet", positions=LENGTH), {}
     for tolerance in TOLERANCES:
         start = time.perf_counter()
-        whole = PageLog(f"{log}/train.parquet", LENGTH, memory=MEMORY, threads=THREADS)
-        statistics, pairs = whole.statistics(model)
+        statistics, pairs = sufficient(model, Log.read(f"{log}/train.parquet"), LENGTH)
         estimate = estimated(statistics, imagined, tolerance)
         found |= {"file": time.perf_counter() - start, "pairs": len(pairs)}
         fitted = Fit(name, model, LENGTH, estimate, pairs)

@@ -21,12 +21,12 @@ from benchmarks.counting import THREADS
 from benchmarks.measure import CACHE, child, peak, seconds
 from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.models import model_of
-from twotowers.fitting.counted import PageLog
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics, Totals
-from twotowers.logs.page_arrays import Pages, read_page_arrays
+from twotowers.fitting.statistics import Statistics, Totals, sufficient
+from twotowers.logs.log import Log
+from twotowers.logs.page_arrays import Pages, distinct_arrays, read_page_arrays
 from twotowers.logs.sessions import write_sessions
 from twotowers.methods.page_fits import imagined
 from twotowers.models.names import MODELS
@@ -134,7 +134,7 @@ def time_group_by(*, log: str) -> dict:
 def time_read(*, log: str) -> dict:
     """Seconds from the file to distinct pages, which are kept for the fits of several models."""
     start = time.perf_counter()
-    pages = PageLog(f"{log}/train.parquet", LENGTH).distinct
+    pages = distinct_arrays(Log.read(f"{log}/train.parquet"), positions=LENGTH)
     found = {"read": time.perf_counter() - start}
     arrays = {name: value for name, value in vars(pages).items() if name not in ("ids", "bias")}
     np.savez(f"{log}/pages.npz", **arrays)
@@ -154,8 +154,7 @@ def time_fit(*, log: str, name: str, converge: bool) -> dict:
         statistics = Statistics.of_pages(model, pages)
         found["statistics"] = time.perf_counter() - start
     else:
-        whole = PageLog(f"{log}/train.parquet", LENGTH, memory=MEMORY, threads=THREADS)
-        statistics, pairs = whole.statistics(model)
+        statistics, pairs = sufficient(model, Log.read(f"{log}/train.parquet"), LENGTH)
         found |= {"read": time.perf_counter() - start, "statistics": 0.0}
     counted, start = isinstance(statistics, Totals), time.perf_counter()
     estimate = estimated(statistics, PRIOR, TOLERANCE)

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.clickmodels import LENGTH, MEMORY, PRIOR, THREADS, log_of, progress
+from benchmarks.clickmodels import LENGTH, PRIOR, log_of, progress
 from benchmarks.measure import child, peak
 from twotowers.fits.fitting import TOLERANCE
 from twotowers.fits.models import model_of
-from twotowers.fitting.counted import PageLog
 from twotowers.fitting.em import fit_em
+from twotowers.fitting.statistics import sufficient
+from twotowers.logs.log import Log
 from twotowers.models.names import MODELS
 
 SIZES = {
@@ -39,9 +40,7 @@ def run(*, sessions: list[int], held_out: int) -> Iterator[dict]:
 def time_errors(*, log: str, name: str) -> dict:
     """Seconds of the errors, and of EM before them; gigabytes; the share that has an error."""
     model = model_of(name)[1]
-    whole = PageLog(f"{log}/train.parquet", LENGTH, memory=MEMORY, threads=THREADS)
-    statistics = whole.statistics(model)[0]
-    del whole  # and its distinct pages
+    statistics, _ = sufficient(model, Log.read(f"{log}/train.parquet"), LENGTH)
     start = time.perf_counter()
     fitted = fit_em(statistics, prior=PRIOR, tolerance=TOLERANCE)
     ended, before = time.perf_counter(), peak()

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.measure import CACHE, child, seconds
+from twotowers.logs.click_log import bytes_of, log_of_format
+from twotowers.logs.log import CELL, write_counts
 from twotowers.logs.sessions import write_sessions
-from twotowers.logs.warehouse import count_sessions
 
 SIZES = {
     "full": {"pages": 10_000_000, "queries": 1_000_000},
@@ -100,7 +101,9 @@ def time_count(*, name: str, path: str) -> dict:
 
 
 def count_here(path: str, out: str) -> None:
-    count_sessions(path, out, memory=MEMORY, threads=THREADS)
+    log = log_of_format(path, "sessions")
+    log.memory = bytes_of(MEMORY)
+    write_counts(out, log.portions(["split", *CELL]), log.seen)
 
 
 def count_duckdb(path: str, out: str) -> None:

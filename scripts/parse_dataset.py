@@ -10,8 +10,10 @@ from scripts.runner import run
 from twotowers.datasets.letor import read_letor
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
+from twotowers.logs.click_log import log_of_format
 from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu, vectors
+from twotowers.logs.log import CELL
 from twotowers.logs.sessions import seen_in
 from twotowers.logs.tiangong import read_tiangong
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES
@@ -53,18 +55,13 @@ def main(
         write_documents(outputs[0], documents)
         return
     if split == PAGES:
-        from twotowers.logs.conversion import to_sessions
-
-        to_sessions(source, outputs[0], format=format, **reading)
+        log_of_format(source, format, **reading).write(outputs[0])
     elif format == TIANGONG and not reading:
         with atomic(outputs[0]) as path:
             pq.write_table(read_tiangong(source), path)
     else:
-        # DuckDB is imported here, since it complains at the end of a job if it is frozen
-        # (scripts/runner.py). LETOR files do not need it.
-        from twotowers.logs.conversion import to_log
-
-        to_log(source, outputs[0], format=format, threads=1, **reading)
+        bias = reading.get("bias") or ()
+        log_of_format(source, format, **reading).count([*CELL, *bias]).write(outputs[0])
     for what, number in seen_in(outputs[0]).items():
         LOGGER.info("%s: %d", what.replace("_", " "), number)
 

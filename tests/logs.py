@@ -1,12 +1,17 @@
 """Click logs of rows, and their readers, as tests ask them."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.logs.opening import open_log
+from twotowers.logs.click_log import log_of_format
+from twotowers.logs.log import CELL
+from twotowers.logs.opening import FORMATS, open_log
+from twotowers.logs.sessions import write_sessions
 from twotowers.root import ROOT
 
 YANDEX = ROOT.parent / "shared" / "data" / "yandex_20_queries" / "trainSample"
@@ -17,9 +22,11 @@ needs_yandex = pytest.mark.skipif(
 
 def taken(path, format, **settings):
     """All pages, and the other counts."""
-    log = open_log(path, format, **settings)
-    found = pa.Table.from_batches(log.batches)
-    return found.to_pylist(), log.seen
+    if format not in FORMATS or FORMATS[format].counted:
+        stream = open_log(path, format, **settings)
+        return pa.Table.from_batches(stream.batches).to_pylist(), stream.seen
+    log = log_of_format(path, format, **settings)
+    return pa.Table.from_batches(log.batches()).to_pylist(), log.seen
 
 
 def refused(path, format, **settings):
@@ -46,3 +53,28 @@ def shop_rows(pages: int) -> pd.DataFrame:
     """The same of five queries, under a shop's names."""
     found = clicked_rows(pages, *(f"q{number}" for number in range(5)))
     return found.set_axis(["sid", "q", "sku", "rank", "click"], axis=1).assign(device="phone")
+
+
+def to_sessions(path, out, *, format, **settings):
+    """A log in any format as a sessions file; the number of pages."""
+    return log_of_format(path, format, **settings).write(out)
+
+
+def to_cells(path, out, *, format, bias=(), **settings):
+    """A log in any format, counted with its lanes and its split; the number of cells."""
+    log = log_of_format(path, format, **settings)
+    return log.count(log.cell_columns(bias)).write(out)
+
+
+def to_log(path, out, *, format, bias=(), **settings):
+    """A log in any format, counted as a data set is; the number of cells."""
+    return log_of_format(path, format, bias=bias, **settings).count([*CELL, *bias]).write(out)
+
+
+def count_sessions(sessions, out, *, bias=()):
+    """Pages, in a file or in batches, counted with their lanes and their split."""
+    path = Path(out).with_suffix(".pages.parquet")
+    if not isinstance(sessions, str | Path):
+        write_sessions(path, sessions)
+        sessions = path
+    return to_cells(sessions, out, format="sessions", bias=bias)

@@ -112,7 +112,10 @@ def test_clicks_are_logs_of_a_split_and_lane(record):
         )
     )  # fmt: skip
     del simulated
-    shown = [log.count().query("position == 1")["impressions"].sum() for log in (few, many, tested)]
+    shown = [
+        log.count().frame().query("position == 1")["impressions"].sum()
+        for log in (few, many, tested)
+    ]
     assert shown == [900, 20_000, 7]
     assert tt.propensities(many).frame()["estimate"][5] == pytest.approx(1, abs=0.2)
     assert tt.propensities(steep).frame()["estimate"][5] == pytest.approx(1 / 6, abs=0.1)
@@ -399,7 +402,7 @@ def test_a_wrong_simulation_is_named(clicks, change, told):
 def test_numbers_of_sessions_are_lanes(clicks):
     found = tt.simulate(clicks.rankings, sessions=[100, 300])
     sizes = {
-        (split, number): found.log(split, sessions=number).count()["impressions"].sum()
+        (split, number): found.log(split, sessions=number).count().impressions.sum()
         for split in ("train", "test")
         for number in (100, 300)
     }

@@ -27,9 +27,10 @@ from benchmarks.measure import ROOT, child, peak
 from benchmarks.replay import Arrays, replay
 from twotowers.claims.longform import write_results
 from twotowers.errors import InputError
-from twotowers.fitting.counted import PageLog
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.prior import Prior
+from twotowers.fitting.statistics import sufficient
+from twotowers.logs.log import Log
 from twotowers.logs.simulation import Sessions
 from twotowers.models.names import MODELS
 from twotowers.towers.two_towers import two_towers
@@ -241,7 +242,7 @@ def arrayed(tmp_path_factory) -> Path:
 def test_arrays_have_the_estimates_of_the_file(name, arrayed):
     model, arrays = clickmodels.model_of(name)[1], dict(np.load(arrayed / "train.npz"))
     own = beside_clax.statistics_of(model, arrays["pair"] - 1, arrays["clicks"])
-    whole, _ = PageLog(arrayed / "train.parquet", 10).statistics(model)
+    whole, _ = sufficient(model, Log.read(arrayed / "train.parquet"), 10)
     found, other = (beside_clax.estimated(each, Prior(1, 2), 1e-4) for each in (own, whole))
     for part, values in found.parameters.items():
         np.testing.assert_allclose(np.sort(values), np.sort(other.parameters[part]), rtol=1e-6)

@@ -171,9 +171,6 @@ def test_a_bias_feature_has_no_gaps(tmp_path):
         write_sessions(tmp_path / "log.parquet", [pa.table(page | {"height": heights})])
         with pytest.raises(InputError, match=message):
             read_page_arrays(tmp_path / "log.parquet", positions=2, bias=["height"])
-    second = {"rows": np.array([False, True]), "positions": 2, "bias": ["height"]}
-    with pytest.raises(InputError, match="height: row 2: datetime"):
-        read_page_arrays(tmp_path / "log.parquet", **second)
 
 
 def test_a_bias_feature_that_never_varies_tells_nothing(log, tmp_path):

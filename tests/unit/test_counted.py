@@ -1,4 +1,4 @@
-"""Statistics counted from a file of pages, against those of the pages in memory."""
+"""Statistics counted from a log, against those of the pages in memory."""
 
 import numpy as np
 import pandas as pd
@@ -6,13 +6,12 @@ import pyarrow as pa
 import pytest
 
 from tests.unit.test_fit_pages import HIDDEN, LENGTH, SEEN
-from twotowers.errors import InputError
-from twotowers.fitting.counted import PageLog
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals, distinct_pages
-from twotowers.logs import page_arrays, page_groups
+from twotowers.logs import log as logs
+from twotowers.logs.log import Log
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.protocol import PER_DOCUMENT
 
@@ -43,15 +42,12 @@ def path(pages, tmp_path):
 
 @pytest.fixture
 def in_pieces(monkeypatch):
-    """Few pages are read at a time, and few groups come back."""
-    select = page_groups.select
+    """Few pages are in a block."""
+    monkeypatch.setattr(logs, "SIZE", 7)
 
-    def sliced(*arguments, **streams):
-        for batch in select(*arguments, **streams):
-            yield from (batch.slice(start, 3) for start in range(0, len(batch), 3))
 
-    monkeypatch.setattr(page_arrays, "GROUP", 7)
-    monkeypatch.setattr(page_groups, "select", sliced)
+def needed(model, log):
+    return (Statistics if model.counts is None else Totals).of_log(model, log, LENGTH)
 
 
 def in_memory(pages):
@@ -78,7 +74,7 @@ def test_totals_are_those_of_the_pages_in_memory(name, pages, path, in_pieces):
     model = SEEN[name]
     own, number = in_memory(pages)
     statistics = Statistics.of_pages(model, own)
-    totals, pairs = PageLog(path, LENGTH).statistics(model)
+    totals, pairs = needed(model, Log.read(path))
     assert isinstance(totals, Totals)
     assert pairs.schema.types == [pa.array([each]).type for each in next(iter(number))]
     assert pairs.to_pylist() == sorted(pairs.to_pylist(), key=lambda row: tuple(row.values()))
@@ -101,7 +97,7 @@ def test_counts_of_cells_are_those_of_the_pages_in_memory(name, pages, path, in_
     model = CELLS[name]
     own, number = in_memory(pages)
     expected = Statistics.of_pages(model, own)
-    found, pairs = PageLog(path, LENGTH).statistics(model)
+    found, pairs = needed(model, Log.read(path))
     order = orders(pairs, number, model)
 
     def rows(statistics, attraction):
@@ -123,8 +119,8 @@ def test_only_the_rows_asked_for_are_counted(name, pages, path, tmp_path, in_pie
     query, documents, clicks = zip(*(pages[row] for row in np.flatnonzero(kept)), strict=True)
     page = {"split": ["log"] * len(query), "query": query, "documents": documents, "clicks": clicks}
     write_sessions(tmp_path / "part.parquet", [pa.table(page)])
-    log = PageLog(path, LENGTH, kept), PageLog(tmp_path / "part.parquet", LENGTH)
-    (part, pairs), (whole, others) = (each.statistics(model) for each in log)
+    both = Log.read(path).part(kept), Log.read(tmp_path / "part.parquet")
+    (part, pairs), (whole, others) = (needed(model, log) for log in both)
     assert pairs.equals(others)
     fits = [
         fit_counts(given) if isinstance(given, Totals) else fit_em(given, prior=PRIOR)
@@ -132,14 +128,3 @@ def test_only_the_rows_asked_for_are_counted(name, pages, path, tmp_path, in_pie
     ]
     for name in model.parts:
         assert fits[0].parameters[name].tobytes() == fits[1].parameters[name].tobytes()
-
-
-@pytest.mark.parametrize("name", ["gctr", "dctr", "ubm", "dbn"])
-def test_bad_files_are_refused(name, path, tmp_path):
-    model = {**SEEN, **HIDDEN}[name]
-    with pytest.raises(InputError, match="show 1 to 4 documents"):
-        PageLog(path, LENGTH - 1).statistics(model)
-    write_sessions(tmp_path / "empty.parquet", [])
-    with pytest.raises(InputError, match="empty"):
-        PageLog(tmp_path / "empty.parquet", LENGTH).statistics(model)
-    assert not list(tmp_path.glob("*.spill")), "DuckDB's folder is gone"

@@ -1,16 +1,14 @@
-"""Pairs counted by DuckDB are those counted in memory, and give the same curve."""
+"""Pairs counted in a log are those counted in memory, and give the same curve."""
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from twotowers.errors import InputError
 from twotowers.fitting.conditional import fit_conditional
-from twotowers.fitting.counted_pairs import read_pairs
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.pair_counts import PairCounts
+from twotowers.logs.log import Counts
 
 
 @pytest.fixture
@@ -32,6 +30,11 @@ def cells() -> pd.DataFrame:
     return frame
 
 
+def read_pairs(cells, *, bias=("position",), clicked=True) -> PairCounts:
+    batch = pa.RecordBatch.from_pandas(cells[cells["impressions"] > 0], preserve_index=False)
+    return PairCounts.of_counts(Counts.of_batches([batch]), bias, clicked=clicked)
+
+
 def in_memory(cells, bias) -> PairCounts:
     names = cells[cells.impressions > 0][bias].drop_duplicates().sort_values(bias)
     factor = pd.MultiIndex.from_frame(names).get_indexer(pd.MultiIndex.from_frame(cells[bias]))
@@ -47,10 +50,8 @@ def in_memory(cells, bias) -> PairCounts:
 
 
 @pytest.mark.parametrize("bias", [["position"], ["position", "device"]])
-def test_they_give_the_curve_of_arrays(cells, bias, tmp_path):
-    path = tmp_path / "cells's.parquet"
-    cells.to_parquet(path)
-    counts, expected = read_pairs(path, bias=bias), in_memory(cells, bias)
+def test_they_give_the_curve_of_arrays(cells, bias):
+    counts, expected = read_pairs(cells, bias=bias), in_memory(cells, bias)
     assert counts.names.astype(str).equals(expected.names.astype(str))
     assert counts.shown.tolist() == expected.shown.tolist()
     assert counts.clicked.tolist() == expected.clicked.tolist()
@@ -77,28 +78,3 @@ def test_rows_of_a_cell_are_one_cell(cells):
     split, whole = read_pairs(cells), read_pairs(distinct)
     assert split.repeats == pytest.approx(whole.repeats)
     assert split.repeats == pytest.approx(in_memory(cells, ["position"]).repeats)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_counts_are_numbers(value, tmp_path):
-    path = tmp_path / "cells.parquet"
-    counts = {"impressions": [value, 10.0], "clicks": [value, 2.0]}
-    pq.write_table(
-        pa.table({"query": [1, 1], "document": [1, 1], "position": [1, 2]} | counts), path
-    )
-    with pytest.raises(InputError, match=f"clicks: {value} of {value} impressions"):
-        read_pairs(path)
-
-
-def test_bad_cells(cells, tmp_path):
-    with pytest.raises(InputError, match=r"clicks: 9 of 3 impressions.*the first of 1 such"):
-        read_pairs(cells.assign(clicks=[9, *[0] * 2_999], impressions=3))
-    with pytest.raises(InputError, match=r"rnk.*did you mean 'rank'"):
-        read_pairs(cells.rename(columns={"position": "rank"}), bias=["rnk"])
-    with pytest.raises(InputError, match="device: 3,000 rows are empty"):
-        read_pairs(cells.assign(device=None), bias=["position", "device"])
-    with pytest.raises(InputError, match="no such file"):
-        read_pairs(tmp_path / "none.parquet")
-    (tmp_path / "text.parquet").write_text("no parquet")
-    with pytest.raises(InputError, match=r"text\.parquet"):
-        read_pairs(tmp_path / "text.parquet")

@@ -200,7 +200,7 @@ def test_equal_pages_that_chance_explains_are_no_copies():
     copied = pd.concat([half, half.assign(session=half["session"] + pages)])
     for given, told in ((rows, 0), (copied, 1)):
         log = tt.read_log(given)
-        assert len([*copied_lines(log.stored.path)]) == told
+        assert len([*copied_lines(log)]) == told
 
 
 @pytest.mark.parametrize("renamed", [False, True])

@@ -19,6 +19,7 @@ from tests.running import ran
 from twotowers.analysis.comparison import _clustered
 from twotowers.commands.main import main
 from twotowers.errors import InputError
+from twotowers.logs.log import CELL
 from twotowers.models.user_browsing import UserBrowsing
 from twotowers.root import ROOT
 
@@ -74,7 +75,7 @@ import twotowers.methods.counting, twotowers.methods.em, twotowers.methods.newto
 log = tt.read_log({str(tmp_path / "log.csv")!r})
 assert tt.identify(log, bias=["position", "device"]).identified
 tt.fit(log, "dbn", prior=(2, 0.2)).relevance()
-print(len(tt.compare(log)), len(log.count()))
+print(len(tt.compare(log)), len(log.count().frame()))
 """
     done = run(code)
     assert done.stderr == ""
@@ -120,7 +121,12 @@ def test_frames_of_all_sorts(rows):
         log = tt.read_log(frame)
         assert log.pages == 200
         fitted = tt.fit(log, "pbm")
-        answers = [fitted.relevance(), fitted.examination(), log.count(), tt.compare(log, ["pbm"])]
+        answers = [
+            fitted.relevance(),
+            fitted.examination(),
+            log.count().frame(),
+            tt.compare(log, ["pbm"]),
+        ]
         found = tt.identify(log)
         answers += [found.components, found.weakest]
         assert all(isinstance(each, kind) for each in answers)
@@ -188,7 +194,7 @@ def test_layouts_are_recognised(rows, tmp_path):
             ending = write.removeprefix("to_")
             getattr(part, write)(tmp_path / folder / f"part-{number}.{ending}", index=False)
         (tmp_path / folder / "_SUCCESS").touch()
-    expected = tt.read_log(rows).count()
+    expected = tt.read_log(rows).count().frame()
     names = ["log.csv", "log.csv.gz", "log.tsv", "log.parquet", "many", "many/part-*.parquet"]
     for name in [*names, "texts"]:
         log = tt.read_log(tmp_path / name)
@@ -197,7 +203,7 @@ def test_layouts_are_recognised(rows, tmp_path):
             "position in 'pos', clicks in 'click'"
         )
         assert log.pages == 200
-        pd.testing.assert_frame_equal(log.count(), expected)
+        pd.testing.assert_frame_equal(log.count().frame(), expected)
 
 
 def test_the_layout_may_be_told(rows):
@@ -205,7 +211,7 @@ def test_the_layout_may_be_told(rows):
     with pytest.raises(InputError, match="the columns are"):
         tt.read_log(odd)
     log = tt.read_log(odd, query="was gefragt wurde", document="rank")
-    pd.testing.assert_frame_equal(log.count(), tt.read_log(rows).count())
+    pd.testing.assert_frame_equal(log.count().frame(), tt.read_log(rows).count().frame())
 
 
 def test_logs_of_text_and_of_pages(tmp_path):
@@ -221,7 +227,7 @@ def test_logs_of_text_and_of_pages(tmp_path):
     for name, format in formats.items():
         log = tt.read_log(tmp_path / name)
         assert log.layout.format == format
-        assert log.count()["document"].tolist() == [10, 30]
+        assert log.count().frame()["document"].tolist() == [10, 30]
     (tmp_path / "prose").write_text("Once upon a time")
     with pytest.raises(InputError, match="first line of no log"):
         tt.read_log(tmp_path / "prose")
@@ -254,7 +260,7 @@ def test_rows_without_a_session_are_impressions(rows):
     without = rows.drop(columns="sid")
     log = tt.read_log(without)
     assert log.counted
-    pd.testing.assert_frame_equal(log.count(), tt.read_log(rows).count())
+    pd.testing.assert_frame_equal(log.count().frame(), tt.read_log(rows).count().frame())
     with pytest.raises(InputError, match="ubm needs pages, and the log is counted"):
         tt.fit(log, "ubm")
     with pytest.raises(InputError, match="its pages are not known"):
@@ -302,9 +308,9 @@ def test_positions_are_a_bias_feature_under_another_name(tmp_path):
     assert main([*wrong, "--out", str(out)]) == 2
     told = {"columns": {"shown_at": "rank"}, "bias": ["shown_at"], "first": 0, "gaps": "close"}
     log = tt.read_log(path, **told)
-    assert log.count(bias=["shown_at"])[columns].to_numpy().tolist() == expected
-    assert log.count()["impressions"].tolist() == [2, 2]
-    assert log.count(tmp_path / "cells.parquet") == log.pages == 2
+    assert log.count([*CELL, "shown_at"]).frame()[columns].to_numpy().tolist() == expected
+    assert log.count().frame()["impressions"].tolist() == [2, 2]
+    assert log.count().write(tmp_path / "cells.parquet") == log.pages == 2
 
 
 def test_a_log_of_pages_is_tested_by_its_counts(tmp_path):
@@ -453,7 +459,7 @@ def test_a_part_of_a_log_is_asked_what_a_log_is(rows, tmp_path):
         assert len(pd.read_csv(tmp_path / "weights.csv")) == len(own)
         assert tt.diagnose(part, bias=of).evidence.health.pages == 160
     pd.testing.assert_frame_equal(
-        part.count(bias=["device"]), tt.read_log(own).count(bias=["device"])
+        part.count([*CELL, "device"]).frame(), tt.read_log(own).count([*CELL, "device"]).frame()
     )
     for write in (tt.weights(part).write, tt.diagnose(part).propensities.write):
         with pytest.raises(InputError, match="is the log itself"):

@@ -11,10 +11,10 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from tests.logs import refused, taken
+from tests.logs import refused, taken, to_cells, to_sessions
 from twotowers.errors import InputError
 from twotowers.files import batches as tables
-from twotowers.logs.conversion import to_cells, to_sessions
+from twotowers.logs.click_log import log_of_format
 from twotowers.logs.layouts import recognised
 from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import read_sessions, seen_in
@@ -510,13 +510,8 @@ def test_what_was_read_of_a_parquet_file_is_not_kept(tmp_path):
 def test_usual_names_need_not_be_told(tmp_path, format, head, row):
     (tmp_path / "log.csv").write_text(f"{head}\n{row}\n")
     assert recognised(tmp_path / "log.csv").format == format
-    (found,) = (
-        each
-        for batch in open_log(tmp_path / "log.csv", format).batches
-        for each in batch.to_pylist()
-    )
-    assert found["query"] == 7
-    assert found.get("documents", [found.get("document")]) == [30]
+    (found,) = log_of_format(tmp_path / "log.csv", format).count().table().to_pylist()
+    assert (found["query"], found["document"]) == (7, 30)
 
 
 # Counted pages

@@ -3,9 +3,8 @@
 import pyarrow.parquet as pq
 import pytest
 
-from tests.logs import YANDEX, needs_yandex, refused, taken
+from tests.logs import YANDEX, needs_yandex, refused, taken, to_cells, to_sessions
 from tests.streams import cells_of
-from twotowers.logs.conversion import to_cells, to_sessions
 from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.sessions import seen_in
 

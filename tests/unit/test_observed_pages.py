@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.own_kinds import write_own
@@ -12,7 +13,7 @@ from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import page_perplexities
-from twotowers.logs.observed_pages import Portion, divide_parts, observed_pages, parts_of
+from twotowers.logs.observed_pages import Portion, divide_parts, observed_pages
 from twotowers.logs.sessions import write_sessions
 from twotowers.standins import logs, wscd
 from twotowers.standins.baidu import Law, World
@@ -205,7 +206,7 @@ def test_a_model_of_users_who_stop_reads_no_gaps(model, tmp_path):
 
 def test_a_log_is_divided_by_its_parts(parts):
     path = parts / "pages.parquet"
-    part = parts_of(path)
+    part = pq.read_table(path)["split"].to_numpy()
     found = divide_parts(part, np.zeros(len(part)), DIVISION, seed=3, path=path)
     later = np.flatnonzero(part != "part-0")
     assert found["train"].tolist() == later[: round(len(later) / 2)].tolist()

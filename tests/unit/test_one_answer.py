@@ -4,12 +4,12 @@ import pandas as pd
 import pytest
 
 import twotowers as tt
+from tests.logs import to_sessions
 from twotowers.commands.main import main
 from twotowers.experiment.fields import read
 from twotowers.experiment.settings import Setting
 from twotowers.fits.models import model_of
 from twotowers.jobs.fit import fit_setting
-from twotowers.logs.conversion import to_sessions
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.names import MODELS
 from twotowers.standins.logs import generate_pages
@@ -81,7 +81,7 @@ def test_python_and_the_command_agree(sessions, tmp_path, model, prior):
 def test_pages_and_their_counts_agree(sessions, model):
     """A model whose clicks are independent needs only counts."""
     log = tt.read_log(sessions)
-    fits = [tt.fit(each, model, prior=(3, 0.3)) for each in (log, log.count())]
+    fits = [tt.fit(each, model, prior=(3, 0.3)) for each in (log, log.count().frame())]
     for part in fits[0].model.parts:
         one, other = (fit.parameters(part) for fit in fits)
         keys = [name for name in ("query", "document", "position") if name in one]

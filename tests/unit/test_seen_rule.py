@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import twotowers as tt
-from tests.logs import clicked_rows, taken
+from tests.logs import clicked_rows, taken, to_log
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.logs.conversion import to_log
 from twotowers.logs.opening import check_settings
 from twotowers.logs.seen_rule import only_seen
 from twotowers.logs.sessions import Stream
@@ -78,7 +77,7 @@ def test_every_door_has_the_rule(tmp_path, capsys):
     log = tt.read_log(tmp_path / "log.csv", seen="clicked+1")
     assert log.seen["documents_not_seen"] == len(rows) - len(kept)
     cells = kept.groupby(["query", "document", "position"])["clicks"].agg(["size", "sum"])
-    counted = log.count().set_index(["query", "document", "position"]).sort_index()
+    counted = log.count().frame().set_index(["query", "document", "position"]).sort_index()
     pd.testing.assert_frame_equal(
         counted,
         cells.set_axis(["impressions", "clicks"], axis=1),

@@ -9,10 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import twotowers as tt
-from tests.logs import clicked_rows, refused, taken
+from tests.logs import clicked_rows, refused, taken, to_cells, to_log
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.logs.conversion import to_cells, to_log
 from twotowers.logs.opening import check_settings
 
 

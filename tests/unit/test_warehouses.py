@@ -14,9 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from twotowers.logs.conversion import to_cells
+from tests.logs import count_sessions, to_cells
 from twotowers.logs.sessions import write_sessions
-from twotowers.logs.warehouse import count_sessions
 from twotowers.root import ROOT
 
 TEXT = (ROOT / "docs" / "warehouses.md").read_text(encoding="utf-8")
@@ -165,7 +164,7 @@ def test_what_spark_counts_is_fitted_here(spark, tmp_path):
     shown = pd.DataFrame([page for page in PAGES if page["documents"]])
     log, ours = names["log"], names["tt"].read_log(shown)
     assert log.counted
-    assert log.count().to_numpy().tolist() == ours.count().to_numpy().tolist()
+    assert log.count().frame().to_numpy().tolist() == ours.count().frame().to_numpy().tolist()
     fits = [names["tt"].fit(each, "pbm").relevance() for each in (log, ours)]
     keys = ["query", "document"]
     first, second = (fit.sort_values(keys).reset_index(drop=True) for fit in fits)

@@ -118,7 +118,7 @@ def _fitted(
     check_range(test, field="test", low=0.001, high=0.999)
     fitters = [fitter(model, prior) for model in others]  # All are checked before the first fit.
     parts = log.split({"train": 1 - test, "test": test}, seed=seed)
-    longest = log.stored.longest
+    longest = log.longest
     fits = [replace(each, positions=longest).fit(parts["train"]) for each in fitters]
     return fits, parts["test"]
 

@@ -6,31 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_choice, check_names
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import (
-    are_numbers,
-    as_kinds,
-    column_names,
-    is_table,
-    is_text_file,
-    read_batches,
-)
+from twotowers.files.batches import column_names, is_table, is_text_file, read_batches
 from twotowers.files.columns import Rows
 from twotowers.fits.defaults import BIAS, FEATURE, REPAIRS
 from twotowers.identifiability.diagnosis import COUNTS, Report, check_columns, check_log
 from twotowers.identifiability.strength import ENOUGH_SWAPS, Strength, number_of, weakest_link
-from twotowers.logs.click_log import ClickLog, Folder
+from twotowers.logs.click_log import ClickLog
 from twotowers.logs.frames import PANDAS, Native, both_ends, native, source_of
 from twotowers.logs.layouts import TABLES, Layout, parts_of, recognised
-from twotowers.logs.warehouse import add_up_cells
+from twotowers.logs.log import Counts
 
 DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers as programs write them; 007 and NA are none."""
@@ -164,7 +155,8 @@ def identify(
     told = {*given.settings} - {"bias"}  # A setting is for the reader of pages.
     if given.layout.format not in TABULAR or given.rows is not None or told:
         ours = TABLES["cells"][0]
-        cells = given.cells([name for name in every if name not in ours])
+        further = [name for name in every if name not in ours]
+        cells = given.count(["query", "document", "position", *further]).table()
         rows = pc.sum(cells["impressions"]).as_py()
         return Identification(replace(check(cells.to_pandas()), rows=rows), given.kind)
     try:
@@ -226,8 +218,7 @@ def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, i
     Raises:
         InputError: see `read_columns`; or a row has a missing value, a count that is not a whole
             number, or more clicks than impressions.
-        _Uncounted: nothing was shown, a wanted column is a count, or DuckDB does not know a
-            column's type.
+        _Uncounted: nothing was shown, or a wanted column is a count.
     """
     names, rows = _names(log, wanted), 0
     counts = [name for name in COUNTS if name in names]
@@ -244,24 +235,17 @@ def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, i
             for name in keys:
                 present = pc.or_(batch[name].is_valid(), pa.array(shown == 0))
                 here.check(present, name, lambda at: "a value is missing", "a value per row")
-            # DuckDB ignores case in names, so that two columns could become one.
-            columns = {f"key{place}": batch[name] for place, name in enumerate(keys)}
+            columns = {name: batch[name] for name in keys}
             columns |= {"impressions": shown, "clicks": clicks}
             batch = pa.record_batch([*columns.values()], names=[*columns])
             batch = batch.filter(shown > 0)
             before, rows = before + len(shown), rows + len(batch)
             yield batch
 
-    folder = Folder()
-    path = folder.path / "counted.parquet"
-    try:
-        add_up_cells(shown(), path)
-    except (duckdb.Error, pa.ArrowException) as error:
-        raise _Uncounted from error
+    found = Counts.of_batches(shown(), texts=_is_text(log))
     if not rows:
         raise _Uncounted
-    table = pq.read_table(path).rename_columns([*keys, *COUNTS])
-    table = _with_decimals(table, log)
+    table = _with_decimals(found.table(), log)
     return table.drop_columns([] if "clicks" in counts else ["clicks"]).to_pandas(), rows
 
 
@@ -276,12 +260,10 @@ def _names(log: ClickLog, wanted: Sequence[str]) -> dict[str, str]:
 def _batches(log: ClickLog, names: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     """Some columns of a table, under our names. Columns of whole numbers of a csv file are so."""
     files, columns = files_of(log.source), list(dict.fromkeys(names.values()))
-    numbers = are_numbers(*files, columns=columns)
     for batch in (batch for file in files for batch in read_batches(file, columns)):
         for name, kind in zip(batch.schema.names, batch.schema.types, strict=True):
             if pa.types.is_nested(kind) or pa.types.is_float16(kind):
                 raise InputError(f"has type {str(kind)[:40]}", path=log.source, field=name)
-        batch = as_kinds(batch, numbers)
         yield pa.record_batch([batch[name] for name in names.values()], names=list(names))
 
 

@@ -14,7 +14,6 @@ from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fits.defaults import BIAS, STRAY, SURE
 from twotowers.fitting.conditional import fit_conditional
-from twotowers.fitting.counted_pairs import read_pairs
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.marginal import fit_marginal
@@ -29,11 +28,9 @@ from twotowers.identifiability.strength import (
     strength_of_log,
     weakest_link,
 )
-from twotowers.logs.click_log import ClickLog, Folder, as_log, no_clicks
-from twotowers.logs.conversion import to_cells
+from twotowers.logs.click_log import ClickLog, as_log, no_clicks
 from twotowers.logs.frames import PANDAS, Native, both_ends, native
 from twotowers.logs.health import multiple
-from twotowers.logs.sessions import seen_in
 from twotowers.randomness import stream
 from twotowers.report.words import ANYTHING, numbered
 
@@ -351,17 +348,14 @@ def propensities(
     check_choice(estimator, ESTIMATORS, field="estimator")
     check_range(level, field="level", low=0.5, high=0.999)
     bias = check_names(bias, field="bias")
-    further = [name for name in bias if name != "position"]
-    log = as_log(log).whole(further)
-    folder = Folder()
-    cells = folder.path / "cells.parquet"
-    to_cells(log.source, cells, **log.reading(further))
-    counts = read_pairs(cells, bias=list(bias), clicked=estimator not in HARVESTED)
+    log = as_log(log)
+    cells = log.count(["query", "document", *bias])
+    counts = PairCounts.of_counts(cells, bias, clicked=estimator not in HARVESTED)
     if not counts.clicked.sum():
         raise no_clicks(log)
     reference = reference_of(counts)
     curve = ESTIMATORS[estimator](counts, reference=reference, level=level)
-    return Propensities(curve, estimator, tuple(bias), counts, log, seen_in(cells), level)
+    return Propensities(curve, estimator, tuple(bias), counts, log, cells.seen, level)
 
 
 def reference_of(counts: PairCounts) -> int:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-import duckdb
 import numpy as np
 import pandas as pd
 
@@ -15,21 +13,12 @@ from twotowers.files.batches import column_names, read_batches
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.misfit import Misfit, misfit
 from twotowers.logs.frames import source_of
-from twotowers.logs.warehouse import quoted
+from twotowers.logs.log import Counts
 from twotowers.randomness import some, stream
 
 KEYS = ("query", "document")
 MOST_ROWS = 20_000
 """Rows of counts that a tower is fitted to: whole queries, chosen at random."""
-SHARE = """
-SELECT query, count(*) AS n FROM read_parquet(?) WHERE impressions > 0 GROUP BY query ORDER BY query
-"""
-COUNTS = """
-SELECT query, document, {bias}, sum(impressions)::DOUBLE AS impressions,
-    sum(clicks)::DOUBLE AS clicks
-FROM read_parquet(?) SEMI JOIN chosen USING (query)
-WHERE impressions > 0 GROUP BY ALL ORDER BY ALL
-"""
 
 
 @dataclass(frozen=True)
@@ -106,7 +95,7 @@ def read_features(given: object, policy: str | None) -> pd.DataFrame:
 
 
 def tower_tests(
-    cells: Path, counts: PairCounts, features: pd.DataFrame, *, scored: bool, reference: int
+    cells: Counts, counts: PairCounts, features: pd.DataFrame, *, scored: bool, reference: int
 ) -> TowerTests:
     """Test two-tower models of features on some queries of a log.
 
@@ -122,12 +111,10 @@ def tower_tests(
     """
     bias = list(counts.names.columns)
     rng = stream("diagnosis, towers")
-    connection = duckdb.connect()
-    sizes = connection.execute(SHARE, [str(cells)]).df()
-    kept = some(sizes["n"].to_numpy(), MOST_ROWS, rng)
-    connection.register("chosen", sizes.loc[kept, ["query"]])
-    named = ", ".join(map(quoted, bias))
-    rows = connection.execute(COUNTS.format(bias=named), [str(cells)]).df()
+    query, first = cells.groups(["query"])
+    kept = some(np.diff(first, append=len(query)), MOST_ROWS, rng)
+    rows = cells.where(kept[query]).count([*KEYS, *bias]).table().to_pandas()
+    rows = rows.astype({"impressions": float, "clicks": float})
     for name in KEYS:  # Ids are text if either side has text.
         if rows[name].dtype != features[name].dtype:
             rows, features = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from twotowers.analysis.propensities import ENDINGS, propensities
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import atomic
+from twotowers.files.tables import write_batches
 from twotowers.fits.defaults import BIAS, WEIGHED_BY
 from twotowers.fits.fit import Fit
 from twotowers.fits.fitting import fit_click_model
-from twotowers.logs.click_log import ClickLog, Folder, as_log
-from twotowers.logs.conversion import to_cells, to_sessions
+from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.frames import Native, native
-from twotowers.logs.warehouse import MEMORY, database, quoted
+from twotowers.logs.log import key_of
 from twotowers.models.page import PageModel
 from twotowers.models.position_based import PositionBased
 from twotowers.report.words import numbered
@@ -29,26 +28,6 @@ from twotowers.report.words import numbered
 PBM = "pbm"
 CLIP = 10.0
 """The largest weight, unless told."""
-ROWS = """
-COPY (
-    SELECT page + 1 AS page, query, document, position, {bias}click, propensity, weight, doubtful
-    FROM (
-        SELECT file_row_number AS page, query, unnest(documents) AS document,
-            unnest(range(1, len(documents) + 1))::INTEGER AS position, {unnested}
-            unnest(clicks)::TINYINT AS click
-        FROM read_parquet('{rows}', file_row_number = true)
-    ) LEFT JOIN '{curve}' USING ({keys})
-    ORDER BY page, position
-) TO '{out}' ({format})
-"""
-CELLS = """
-COPY (
-    SELECT query, document, position, {bias}impressions, clicks, propensity, weight, doubtful
-    FROM '{rows}' LEFT JOIN '{curve}' USING ({keys})
-    ORDER BY query, document, {keys}
-) TO '{out}' ({format})
-"""
-AS_WRITTEN = {".csv": "FORMAT csv, HEADER", ".parquet": "FORMAT parquet, COMPRESSION zstd"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +81,7 @@ class Weights:
         full = known["clicks"] / known["propensity"]
         return 1 - _ratio((known["clicks"] * known["weight"]).sum(), full.sum())
 
-    def write(self, path: str | Path, *, per: str = "row", memory: str = MEMORY) -> None:
+    def write(self, path: str | Path, *, per: str = "row") -> None:
         """Write weights as csv or parquet, by the ending, all or nothing.
 
         Args:
@@ -111,7 +90,6 @@ class Weights:
                 document, position, further bias columns, click, propensity, weight, and doubtful
                 (1 where `frame` has a reason, else 0); of a counted log a row per cell, with
                 impressions and clicks. "position": what `frame` returns.
-            memory: memory limit of writing rows. What exceeds it goes to disk.
 
         Raises:
             InputError: another ending or another word for `per`, there is no such folder, or the
@@ -120,36 +98,48 @@ class Weights:
         self.log.check_out(path, *ENDINGS)
         if per not in ("row", "position"):
             raise InputError(f"{per!r}", field="per", expected="'row' or 'position'")
+        whole = pa.RecordBatch.from_pandas(self.table, preserve_index=False)
+        batches = self._rows() if per == "row" else [whole]
+        if Path(path).suffix == ".parquet":
+            write_batches(path, batches)
+            return
         with atomic(path) as temporary:
-            if per == "row":
-                self._write_rows(temporary, memory)
-            elif Path(path).suffix == ".csv":
-                self.table.to_csv(temporary, index=False, lineterminator="\n")
-            else:
-                self.table.to_parquet(temporary, index=False)
+            for number, batch in enumerate(batches):
+                how = {"mode": "a", "header": not number, "lineterminator": "\n"}
+                batch.to_pandas().to_csv(temporary, index=False, **how)
 
-    def _write_rows(self, path: Path, memory: str) -> None:
-        folder = Folder()
-        rows, curve = (folder.path / f"{name}.parquet" for name in ("rows", "curve"))
-        named = self.table[[*self.bias, "propensity", "weight"]]
-        named = named.assign(doubtful=self.table["reason"].ne("").astype(np.int8))
-        pq.write_table(pa.Table.from_pandas(named, preserve_index=False), curve)
-        further = [name for name in self.bias if name != "position"]
-        written = to_cells if self.log.counted else to_sessions
-        written(self.log.source, rows, **self.log.reading(further))
-        columns = [quoted(name) for name in further]
-        statement = (CELLS if self.log.counted else ROWS).format(
-            rows=rows,
-            curve=curve,
-            out=str(path).replace("'", "''"),
-            bias="".join(f"{name}, " for name in columns),
-            unnested="".join(f"unnest({name}) AS {name}, " for name in columns),
-            keys=", ".join(map(quoted, self.bias)),
-            format=AS_WRITTEN[path.suffix],
-        )
-        with database(rows, memory, None) as connection:
-            connection.execute("LOAD parquet")
-            connection.execute(statement)
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        """The rows of the log with their weights, some at a time."""
+        bias, further = list(self.bias), [name for name in self.bias if name != "position"]
+        counts = self.log.count(bias)
+        keys = key_of(counts.columns, counts.ids)
+        doubtful = self.table["reason"].ne("").astype(np.int8)
+        known = self.table[[*bias, "propensity", "weight"]].assign(doubtful=doubtful)
+        known = counts.table().select(bias).to_pandas().merge(known, how="left", on=bias)
+
+        def weighed(own: Mapping[str, np.ndarray]) -> dict[str, pa.Array]:
+            row = np.searchsorted(keys, key_of({name: own[name] for name in bias}, counts.ids))
+            return {
+                name: pa.array(known[name].to_numpy()[row], from_pandas=True)
+                for name in ("propensity", "weight", "doubtful")
+            }
+
+        if self.log.counted:
+            order = dict.fromkeys(["query", "document", *bias, "position"])
+            cells = self.log.count([*order])
+            names = ["query", "document", "position", *further]
+            table = cells.table().select([*names, "impressions", "clicks"])
+            for name, values in weighed(cells.columns).items():
+                table = table.append_column(name, values)
+            yield from table.to_batches()
+            return
+        log = self.log.holding(further)
+        for block in log.blocks:
+            own = {name: block.column(name) for name in ("query", "document", "position", *further)}
+            columns = {"page": pa.array(block.before + block.page + 1)}
+            columns |= {name: log.ids[name].take(each) for name, each in own.items()}
+            columns["click"] = pa.array(block.click.astype(np.int8))
+            yield pa.RecordBatch.from_pydict(columns | weighed(own))
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -221,7 +211,7 @@ def weights(
     check_range(clip, field="clip", low=1, high=1e9)
     bias = check_names(bias, field="bias")
     check_by(by, bias)
-    log = as_log(log).whole([name for name in bias if name != "position"])
+    log = as_log(log)
     doubts: tuple[str, ...] = ()
     if not isinstance(by, str) or by == PBM:
         curve = _of_fit(fit_click_model(log, by) if isinstance(by, str) else by, log)

@@ -11,24 +11,19 @@ the formats. The exit status is 0, or 2 on bad input.
 from __future__ import annotations
 
 import argparse
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
-from twotowers.logs.click_log import ClickLog, check_out
-from twotowers.logs.conversion import to_cells, to_sessions
+from twotowers.logs.click_log import bytes_of, check_out
 from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.ids import beside, number_cells, write_clax
+from twotowers.logs.log import Log, write_counts
 from twotowers.logs.sessions import seen_lines
-from twotowers.logs.warehouse import MEMORY
 
-EXPORTS = {"clax": write_clax, "wscd": write_wscd}
-"""Formats of other libraries, written from a sessions file."""
-TARGETS = ("cells", "sessions", *EXPORTS)
+TARGETS = ("cells", "sessions", "clax", "wscd")
+MEMORY = "3GB"
 EPILOG = FORMAT_HELP
 
 
@@ -62,42 +57,22 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(
             f"{options.to} keep their ids", field="--number-ids", expected="--to cells"
         )
-    log = log_of(options)
+    log, bias = log_of(options), options.bias or ()
+    log.memory = bytes_of(options.memory or MEMORY)
+    held = log.holding(bias)
     if options.to == "cells":
-        written = f"{_to_cells(log, options, out):,} cells"
+        by = log.cell_columns(bias)
+        portions = held.portions(by)
+        if options.number_ids:
+            portions = [number_cells(held.count(by), out)]
+        written = f"{write_counts(out, portions, log.seen):,} cells"
     else:
-        reading = log.reading(options.bias)
-        if options.to == "sessions":
-            pages = to_sessions(log.source, out, **reading)
-        else:
-            with _intermediate(out) as sessions:
-                to_sessions(log.source, sessions, **reading)
-                pages = EXPORTS[options.to](sessions, out)
-        written = f"{pages:,} pages"
+        write = {"sessions": Log.write, "clax": write_clax, "wscd": write_wscd}[options.to]
+        written = f"{write(log, out):,} pages"
     tell(f"read as {log.layout}")
     if options.to in ("cells", "sessions"):
-        tell(*seen_lines(out))
+        tell(*seen_lines(log.seen))
     tell(f"{written} written to {out}")
     if numbered:
         tell(f"the ids of its numbers: {beside(out)}")
     return 0
-
-
-def _to_cells(log: ClickLog, options: argparse.Namespace, out: Path) -> int:
-    memory, how = options.memory or MEMORY, log.reading(options.bias)
-    if not options.number_ids:
-        return to_cells(log.source, out, memory=memory, **how)
-    with _intermediate(out) as named:
-        to_cells(log.source, named, memory=memory, **how)
-        return number_cells(named, out, memory=memory)
-
-
-@contextmanager
-def _intermediate(out: Path) -> Iterator[Path]:
-    """The path of a temporary parquet file beside another file."""
-    # After a kill, the next run removes files with such names.
-    path = out.with_name(f".{out.name}.{secrets.token_hex(4)}.parquet")
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)

@@ -97,9 +97,9 @@ def reading_notes(log: ClickLog) -> Iterator[str]:
     """What the reader left out, and how much of the log is there again; of pages only."""
     if log.counted:
         return
-    yield from seen_lines(log.stored.path)
+    yield from seen_lines(log.seen)
     if "page_count" not in log.layout.columns:  # Such pages have no order of time.
-        yield from copied_lines(log.stored.path)
+        yield from copied_lines(log)
 
 
 def report(rows: list[dict[str, Any]]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from itertools import chain
+from typing import Any
 
 from twotowers.commands.telling import tell
 from twotowers.errors import InputError
@@ -75,7 +76,7 @@ def log_of(options: argparse.Namespace) -> ClickLog:
         >>> log.layout.columns["position"], log.settings
         ('at', {'first': 0})
     """
-    settings = {name: getattr(options, name, None) for name in SETTINGS}
+    settings: dict[str, Any] = {name: getattr(options, name, None) for name in SETTINGS}
     settings["listed"] = settings.pop("clicks")
     columns = _columns(options.column)
     # Columns whose names are ours are read without being asked for.

@@ -141,7 +141,7 @@ def diagnose(
         'green'
     """
     bias = check_names(bias, field="bias")
-    log = as_log(log).whole([name for name in bias if name != "position"])
+    log = as_log(log)
     if policy is not None and features is None:
         raise InputError("without features", field="policy", expected="a column of `features`")
     known = None if features is None else read_features(features, policy)
@@ -158,15 +158,15 @@ def diagnose(
         answers = recommendations(evidence, words)
         parts = sections(evidence, words, answers[2], facts_of(evidence), tables_of(evidence))
     page = {
-        "title": str(log.given),
+        "title": str(log.source),
         "about": [f"Read as {log.layout}."],
         "recommendations": [vars(each) for each in answers],
         "sections": parts,
     }
-    return Diagnosis(answers, page, evidence, log.kind, log.given)
+    return Diagnosis(answers, page, evidence, log.kind, log.source)
 
 
 def _of_a_row(log: ClickLog, error: InputError) -> bool:
     """Whether the reader refuses a row, rather than an argument."""
     of_row = re.search(r"\b(row|page) \d", error.message)
-    return not log.counted and "stored" not in log.__dict__ and of_row is not None
+    return not log.counted and not log.was_read and of_row is not None

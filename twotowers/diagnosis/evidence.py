@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 from scipy.special import expit, logit, stdtrit
 
 from twotowers.analysis.comparison import predictions
@@ -19,18 +17,15 @@ from twotowers.errors import InputError
 from twotowers.fits.defaults import BIAS, TEST
 from twotowers.fits.fitting import fit_click_model
 from twotowers.fitting.conditional import conditional_influences
-from twotowers.fitting.counted_pairs import read_pairs
 from twotowers.fitting.curves import Curve, effective_clusters
 from twotowers.fitting.forms import Forms, compare_forms
+from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.specification import Slope
 from twotowers.identifiability.strength import Strength, strength_of_log
-from twotowers.logs.click_log import ClickLog, Folder, no_clicks
+from twotowers.logs.click_log import ClickLog, no_clicks
 from twotowers.logs.clicks_above import Dependence, clicks_above
-from twotowers.logs.conversion import to_cells
-from twotowers.logs.health import Health, health, pages_with_gaps, rename_place
+from twotowers.logs.health import Health, health, pages_with_gaps
 from twotowers.logs.placement import Placement, placement
-from twotowers.logs.sessions import seen_in
-from twotowers.logs.warehouse import count_sessions
 from twotowers.randomness import some, stream
 
 MODELS = ("rctr", "dctr", "pbm", "cm", "ubm", "dcm", "dbn", "sdbn")
@@ -247,7 +242,7 @@ def gather(
     features: pd.DataFrame | None = None,
     policy: str | None = None,
 ) -> Evidence:
-    """Measure everything. The log is read once, and counted by DuckDB.
+    """Measure everything. The log is read once.
 
     Args:
         log: a whole log.
@@ -259,25 +254,17 @@ def gather(
     Raises:
         InputError: a row of the log is wrong, a column is missing, or the log has no click.
     """
-    folder = Folder()
     further = [name for name in bias if name != "position"]
-    cells = folder.path / "cells.parquet"
-    sessions: Path | None = None
     gaps: int | None = None
-    if log.counted:
-        to_cells(log.source, cells, **log.reading(further))
-        seen = seen_in(cells)
-    else:
+    if not log.counted:
         log, gaps = _read(log, further)
-        sessions = log.stored.path
-        count_sessions(sessions, cells, bias=[*further, *([PLACE] if gaps else [])])
-        if gaps:
-            rename_place(cells, PLACE)
-        seen = log.seen
-    measured = health(cells, sessions)
+    cells = log.count(["query", "document", PLACE if gaps else "position", *further])
+    if gaps:
+        cells = cells.renamed(PLACE, "position")
+    measured = health(cells, None if log.counted else log)
     if "page_count" in log.layout.columns:  # Equal pages lie side by side, in no order of time.
         measured = replace(measured, lag=None, repeated=None, later=None, twins=None, alike=None)
-    counts = read_pairs(cells, bias=list(bias))
+    counts = PairCounts.of_counts(cells, bias)
     if not counts.clicked.sum():
         raise no_clicks(log)
     reference = reference_of(counts)
@@ -295,14 +282,14 @@ def gather(
         log=log,
         bias=named,
         health=measured,
-        seen=seen,
+        seen=dict(log.seen),
         gaps=gaps,
         product=product,
         odds=odds,
         strength=strength_of_log(counts),
         slopes={FORMS[each.estimator]: slope for each in (product, odds) if (slope := each.slope)},
         forms=compare_forms(counts, product.curve, odds.curve, rng=stream("diagnosis, forms")),
-        above=None if sessions is None or gaps else clicks_above(sessions),
+        above=None if log.counted or gaps else clicks_above(log),
         placement=placement(cells),
         models=table,
         compared=compared,
@@ -315,18 +302,16 @@ def _read(log: ClickLog, further: list[str]) -> tuple[ClickLog, int]:
 
     If some do, the pages have the positions of the log as a bias feature.
     """
-    if further:
-        log = replace(log, settings={**log.settings, "bias": further})
     try:
-        log.stored  # noqa: B018 (which reads it)
+        log.holding(further)
     except InputError as error:
         if error.field != "position" or "gaps='close'" not in str(error):
             raise
         columns = log.layout.columns
         layout = replace(log.layout, columns={**columns, PLACE: columns["position"]})
         settings = {**log.settings, "bias": [*further, PLACE], "gaps": "close"}
-        log = replace(log, layout=layout, settings=settings)
-        return log, pages_with_gaps(log.stored.path, PLACE)
+        log = replace(log, layout=layout, settings=settings, _held=None)
+        return log, pages_with_gaps(log.holding([PLACE]), PLACE)
     return log, 0
 
 
@@ -334,7 +319,7 @@ def _compared(log: ClickLog, models: Sequence[str]) -> tuple[pd.DataFrame | None
     """Click models on held-out pages of some queries, and the number of these queries' pages."""
     if log.counted or not models:
         return None, 0
-    query = pd.factorize(pq.read_table(log.stored.path, columns=["query"])["query"].to_numpy())[0]
+    query = pd.factorize(log.flat("query"))[0]
     rng = stream("diagnosis, models")
     # Of a single query that has more pages, some will do.
     chosen = some(np.bincount(query), MOST_PAGES, rng)[query]
@@ -345,7 +330,7 @@ def _compared(log: ClickLog, models: Sequence[str]) -> tuple[pd.DataFrame | None
         return None, 0
     parts = [log.part(rows) for rows in (train, test)]
     try:
-        fits = [fit_click_model(parts[0], name, positions=log.stored.longest) for name in models]
+        fits = [fit_click_model(parts[0], name, positions=log.longest) for name in models]
     except InputError:  # The part has no click.
         return None, 0
     return predictions(fits, parts[1]), int(chosen.sum())

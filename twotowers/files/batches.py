@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -204,31 +204,3 @@ def check_names(wanted: Sequence[str], found: Sequence[str], path: Path | Frame)
                 "the column is missing", path=path, field=name, expected=nearest(name, found)
             )
     check_types(pa.schema([(name, pa.null()) for name in found]), dict.fromkeys(wanted), path)
-
-
-# Text as numbers
-
-
-def are_numbers(*paths: Source, columns: Sequence[str]) -> dict[str, bool]:
-    """Whether each column of csv files holds whole numbers in every row, to become int64.
-
-    A column with a value such as 007, or with more digits than int64 can hold, stays text, in all
-    files. Other files say themselves what their columns hold.
-    """
-    texts = [path for path in paths if is_text_file(path)]
-    numbers = dict.fromkeys(columns, True) if texts else {}
-    for batch in (batch for path in texts for batch in read_batches(path, columns)):
-        for name in [name for name in columns if numbers[name]]:
-            numbers[name] = bool(pc.all(pc.match_substring_regex(batch[name], WHOLE)).as_py())
-        if not any(numbers.values()):
-            break
-    return numbers
-
-
-def as_kinds(batch: pa.RecordBatch, numbers: Mapping[str, bool]) -> pa.RecordBatch:
-    """The batch, with the columns of numbers cast from text to int64."""
-    for name, number in numbers.items():
-        if number:
-            place = batch.schema.get_field_index(name)
-            batch = batch.set_column(place, name, batch[name].cast(pa.int64()))
-    return batch

@@ -33,7 +33,7 @@ from twotowers.fitting.statistics import Statistics
 from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.click_log import ClickLog, as_log, check_pages
 from twotowers.logs.frames import PANDAS, Native, native
-from twotowers.logs.page_arrays import Pages, read_page_arrays
+from twotowers.logs.page_arrays import Pages, page_arrays
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.page_fits import page_losses
 from twotowers.methods.task import Split
@@ -275,14 +275,14 @@ class Fit:
     def arrays(self, log: ClickLog) -> Pages:
         """The pages of a log, as long as the fit's."""
         check_pages(log)
-        if log.stored.longest > self.positions:
+        if log.longest > self.positions:
             raise InputError(
-                f"a page shows {log.stored.longest} documents",
+                f"a page shows {log.longest} documents",
                 path=log.source,
                 field="documents",
                 expected=f"1 to {self.positions}, as the fit has; `positions` allows more",
             )
-        return read_page_arrays(log.stored.path, positions=self.positions, rows=log.rows)
+        return page_arrays(log, positions=self.positions)
 
     def losses(self, pages: Pages) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """[pages, K] losses of each click, alone and given those above it; and where it is."""

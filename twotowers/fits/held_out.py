@@ -52,7 +52,7 @@ def chosen_prior(
         InputError: the log is counted.
     """
     check_pages(log)
-    longest = log.stored.longest if positions is None else positions
+    longest = log.longest if positions is None else positions
     parts = log.split({"train": 1 - HELD_OUT, "test": HELD_OUT})
     statistics, pairs, *_ = reduced(parts["train"], model_name, model, longest)
     found: dict[str, tuple[float, float]] = {}

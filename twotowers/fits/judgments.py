@@ -20,7 +20,6 @@ from twotowers.files.artefacts import atomic
 from twotowers.fits.tables import pair_numbers
 from twotowers.logs.click_log import ClickLog
 from twotowers.logs.frames import PANDAS, Native, native
-from twotowers.logs.sessions import read_sessions
 from twotowers.report.words import numbered
 
 if TYPE_CHECKING:
@@ -289,10 +288,8 @@ def check_ids(log: ClickLog, format: str) -> None:
     """
     if (refuse := REFUSE.get(format)) is None:
         return
-    for batch in [log.cells()] if log.counted else read_sessions(log.stored.path):
-        lists = "documents" in batch.schema.names
-        documents = pc.list_flatten(batch["documents"]) if lists else batch["document"]
-        for field, values in (("query", batch["query"]), ("document", documents)):
-            if pa.types.is_string(values.type):
-                for each in values.unique().to_pylist():
-                    refuse(each, field)
+    for field in ("query", "document"):
+        ids = log.holding().ids[field]
+        if pa.types.is_string(ids.type):
+            for each in ids.values.to_pylist():
+                refuse(each, field)

@@ -7,14 +7,17 @@ that leaves a small share of the rows, and nothing is lost.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from twotowers.errors import InputError
+from twotowers.logs.log import Counts, key_of
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,35 @@ class PairCounts:
             np.where(shown > 0, component, -1),
             repeats,
         )
+
+    @classmethod
+    def of_counts(cls, counts: Counts, bias: Sequence[str], *, clicked: bool = True) -> PairCounts:
+        """Of a log, of the pairs that tell of bias.
+
+        Args:
+            counts: by query, document and the columns of bias.
+            bias: columns of bias features. Each combination in the log is a bias factor.
+            clicked: whether pairs without a click are left out. `harvest` needs them,
+                `fit_conditional` does not.
+        """
+        counts = counts.count(["query", "document", *bias])
+        pair, start = counts.groups(["query", "document"])
+        own = {name: counts.columns[name] for name in bias}
+        _, first, factor = np.unique(
+            key_of(own, counts.ids), return_index=True, return_inverse=True
+        )
+        names = pa.table({name: counts.ids[name].take(own[name][first]) for name in bias})
+        shown, clicks = counts.impressions.astype(float), counts.clicks.astype(float)
+        sums = [np.bincount(factor, each, len(first)) for each in (shown, clicks, shown**2)]
+        several = (np.diff(start, append=len(pair)) > 1)[pair]
+        tied = components(factor[start][pair][several], factor[several], len(first))
+        kept = several
+        if clicked:
+            kept = several & (np.bincount(pair, clicks) > 0)[pair]
+        query = np.unique(counts.columns["query"][kept], return_inverse=True)[1]
+        rows = (each[kept] for each in (pair, factor, shown, clicks))
+        totals = sums[0], sums[1], sums[2] / np.maximum(sums[0], 1)
+        return cls.of_sorted(*rows, query, names.to_pandas(), totals=totals, component=tied)
 
     def where(self, rows: np.ndarray | bool = True) -> PairCounts:
         """The rows chosen, of pairs that have a click and several factors among them."""

@@ -17,12 +17,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.distinct import number_rows
-from twotowers.logs.page_arrays import Pages
+from twotowers.logs.log import Block, Counts, Log
+from twotowers.logs.page_arrays import Pages, distinct_arrays
 from twotowers.models.page import last_clicks
 from twotowers.models.protocol import (
+    CELLS,
     JUMPS,
     ONCE,
     PAGES,
@@ -30,6 +33,7 @@ from twotowers.models.protocol import (
     PER_JUMP,
     PER_POSITION,
     ClickModel,
+    of_documents,
 )
 
 
@@ -71,6 +75,31 @@ class Statistics:
     clicks: np.ndarray
     where: np.ndarray
     number: np.ndarray
+
+    @classmethod
+    def of_log(
+        cls, model: ClickModel, log: Log | Counts, positions: int
+    ) -> tuple[Statistics, pa.Table]:
+        """What a model needs of a log, and the ids of its query-document pairs.
+
+        Args:
+            model: the click model.
+            log: pages; or counts by query, document and position, which do for models of cells.
+            positions: on a page.
+        """
+        if model.statistics == PAGES:
+            pages = distinct_arrays(log, positions=positions)
+            return cls.of_pages(model, pages), pages.ids
+        jumps = ["last_click"] if model.statistics == JUMPS else []
+        counts = log.count(["query", "document", "position", *jumps])
+        pair, pairs = pairs_of(counts)
+        number = np.stack([counts.impressions - counts.clicks, counts.clicks], axis=1).ravel()
+        kept = np.flatnonzero(number)
+        row, clicked = np.divmod(kept, 2)
+        position = position_of(counts)[row]
+        last = counts.columns["last_click"][row] if jumps else np.zeros(len(row), int)
+        columns = pair[row], position, last, clicked.astype(bool), number[kept].astype(float)
+        return cls.of_rows(model, *columns, pairs=len(pairs), positions=positions), pairs
 
     @classmethod
     def of_pages(cls, model: ClickModel, pages: Pages) -> Statistics:
@@ -210,3 +239,75 @@ class Totals:
     def sizes(self) -> dict[str, int]:
         """Part -> number of its probabilities."""
         return {part: len(trials) for part, trials in self.trials.items()}
+
+    @classmethod
+    def of_log(
+        cls, model: ClickModel, log: Log | Counts, positions: int
+    ) -> tuple[Totals, pa.Table]:
+        """The totals of a log; see `Statistics.of_log`. The model has no part per jump."""
+        found: dict[str, list[np.ndarray]] = {}
+        pairs = None
+        by_document = of_documents(model.parts)
+        others = [part for part in model.parts if part not in by_document]
+        for own, keys in (by_document, ["query", "document"]), (others, ["position"]):
+            if not own:
+                continue
+            if model.statistics == CELLS:  # Each impression is a trial, and each click a success.
+                counts = log.count(keys)
+                credits = [(counts.clicks, counts.impressions)]
+            else:
+                assert isinstance(log, Log)
+                counts = log.count([*keys, "credit"], credit=(4 ** len(own), _credits(model, own)))
+                bits = counts.columns["credit"][:, None] >> np.arange(2 * len(own)) & 1
+                both = counts.impressions[:, None] * bits
+                credits = [*zip(both.T[::2], both.T[1::2], strict=True)]
+            if own is by_document:
+                place, pairs = pairs_of(counts)
+                size = len(pairs)
+            else:
+                place, size = position_of(counts), positions
+            for part, (successes, trials) in zip(own, credits, strict=True):
+                sums = (successes, trials, counts.impressions)
+                sums = [np.bincount(place, each, size) for each in sums]
+                once = model.parts[part] == ONCE
+                found[part] = [each.sum(keepdims=True) if once else each for each in sums]
+        by_kind = ({part: found[part][at] for part in model.parts} for at in range(3))
+        if pairs is None:
+            ids = ((name, log.ids[name].type) for name in ("query", "document"))
+            pairs = pa.schema([*ids]).empty_table()
+        return cls(model, *by_kind), pairs
+
+
+def sufficient(
+    model: ClickModel, log: Log | Counts, positions: int
+) -> tuple[Statistics | Totals, pa.Table]:
+    """What a model needs of a log, and the ids of its pairs; see `Statistics.of_log`."""
+    kind = Statistics if model.counts is None else Totals
+    return kind.of_log(model, log, positions)
+
+
+def pairs_of(counts: Counts) -> tuple[np.ndarray, pa.Table]:
+    """[rows] the query-document pair of counts that are sorted by it, and the ids of all pairs."""
+    pair, first = counts.groups(["query", "document"])
+    names = ("query", "document")
+    ids = {name: counts.ids[name].take(counts.columns[name][first]) for name in names}
+    return pair, pa.table(ids)
+
+
+def position_of(counts: Counts) -> np.ndarray:
+    """[rows] positions from 0."""
+    return counts.ids["position"].whole(counts.columns["position"]) - 1
+
+
+def _credits(model: ClickModel, parts: list[str]):
+    """A block -> [shown] a bit for success and a bit for trial, of each part in turn."""
+
+    def credit(block: Block) -> np.ndarray:
+        where = block.where(int(block.lengths.max(initial=0)))
+        clicks = np.zeros(where.shape, bool)
+        clicks[where] = block.click
+        credits = model.counts(clicks, where)
+        bits = (each[where] for part in parts for each in credits[part])
+        return sum(bit.astype(np.uint8) << place for place, bit in enumerate(bits))
+
+    return credit

@@ -25,8 +25,8 @@ from twotowers.experiment.config import Encoder
 from twotowers.files.rankings import write_rankings
 from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu
-from twotowers.logs.page_arrays import read_page_arrays
-from twotowers.logs.sessions import write_sessions
+from twotowers.logs.log import Log
+from twotowers.logs.page_arrays import page_arrays
 from twotowers.losses.pointwise import sigmoid_loss
 from twotowers.randomness import stream
 from twotowers.standins.baidu import POSITIONS, World
@@ -112,9 +112,8 @@ def train(folder: str | Path, world: World, encoder: Encoder) -> tuple[MonoBert,
         documents=encoder.documents,
         pages=encoder.documents // 4,
     )
-    pages = Path(folder) / "pages.parquet"
-    write_sessions(pages, baidu.read(log).batches)
-    shown = read_page_arrays(pages, positions=POSITIONS + 2, places=baidu.POSITIONS)
+    pages = Log.of_batches(baidu.read(log).batches)
+    shown = page_arrays(pages, positions=POSITIONS + 2, places=baidu.POSITIONS)
     texts = pa.Table.from_batches(baidu.texts_of(log))
     order = np.argsort(texts["document"].to_numpy())
     ids = shown.ids["document"].to_numpy()

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from twotowers.errors import InputError, check_range
-from twotowers.files.artefacts import check_target
+from twotowers.errors import InputError, check_choice, check_range
+from twotowers.files.artefacts import check_target, files_of
+from twotowers.files.batches import is_text_file
 from twotowers.files.frames import Frame, Source
-from twotowers.logs.conversion import to_cells, to_sessions
-from twotowers.logs.frames import Native, native, source_of
+from twotowers.logs.frames import PANDAS, source_of
 from twotowers.logs.layouts import Layout, parts_of, recognised
+from twotowers.logs.log import CELL, MEMORY, Block, Counts, Further, Log, Mixed
+from twotowers.logs.numbering import Ids
 from twotowers.logs.opening import FORMATS, open_log
-from twotowers.logs.sessions import read_sessions, seen_in, write_sessions
-from twotowers.logs.warehouse import MEMORY
+from twotowers.logs.sessions import check_free
+
+KNOWN = (*CELL, "last_click")
+"""Columns that are read, or follow from those that are read, without being asked for."""
 
 MOST_POSITIONS = 1000
 """Memory of a fit grows with the square of the positions."""
@@ -48,29 +50,9 @@ class Folder:
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-@dataclass(frozen=True)
-class _Pages:
-    """The pages of a log, in a file that is removed with it.
-
-    Attributes:
-        path: a sessions file (`twotowers.logs.sessions`).
-        number: of pages.
-        longest: the most documents of a page.
-        clicks: number of clicked documents.
-        rates: clicks per impression at the first position, and at all.
-    """
-
-    path: Path
-    number: int
-    longest: int
-    clicks: int
-    rates: tuple[float, float]
-    folder: Folder
-
-
-@dataclass(frozen=True, eq=False)
-class ClickLog:
-    """A click log. It is read when a fit, a test or a count needs it.
+@dataclass(eq=False)
+class ClickLog(Log):
+    """A log as it is given: a file, many files or a frame. It is read when it is first needed.
 
     `read_log` makes one.
 
@@ -80,126 +62,130 @@ class ClickLog:
         settings: of the format's reader.
         kind: the library of the frames that answers come in.
         rows: [pages] bool, which pages of the source are meant; None for all.
-        folder: of files that are removed with the log.
-        origin: what the log is a part of, if the part has a file of its own.
+        memory: bytes to use. Pages beyond are in a file, and keys are sorted in portions.
     """
 
     source: Source
     layout: Layout
     settings: Mapping[str, Any] = field(default_factory=dict)
-    kind: str = "pandas"
+    kind: str = PANDAS
     rows: np.ndarray | None = None
-    folder: Folder | None = None
-    origin: Source | None = None
+    memory: int = MEMORY
+    _held: Log | Counts | None = None
+    _checked: bool = False
 
     def __repr__(self) -> str:
         some = "" if self.rows is None else f", {self.rows.sum():,} of its pages"
-        return f"<click log of {self.given}: {self.layout}{some}>"
-
-    @property
-    def given(self) -> Source:
-        """What was given to read: the source, or what this is a part of."""
-        return self.source if self.origin is None else self.origin
+        return f"<click log of {self.source}: {self.layout}{some}>"
 
     @property
     def counted(self) -> bool:
         """Whether it has counts of query, document and position only, and no pages."""
         return FORMATS[self.layout.format].counted
 
-    def reading(self, bias: Sequence[str] | None = None) -> dict[str, Any]:
+    @property
+    def was_read(self) -> bool:
+        """Whether the source was read."""
+        return self._held is not None
+
+    def reading(self, bias: Sequence[str] = ()) -> dict[str, Any]:
         """The format, the settings of its reader, and the names of columns.
 
         Args:
-            bias: the bias features to read; None for those that `read_log` was told.
+            bias: bias features to read, besides those that `read_log` was given.
         """
-        told = self.settings.get("bias", ())
-        wanted = list(told if bias is None else bias)
-        # A reader refuses the name of a column that it does not read.
-        unread = {*told} - {*wanted}
-        columns = {ours: name for ours, name in self.layout.columns.items() if ours not in unread}
         settings = {name: each for name, each in self.settings.items() if name != "bias"}
-        lists = {name: each for name, each in (("bias", wanted), ("columns", columns)) if each}
-        return {"format": self.layout.format, **settings, **lists}
+        wanted = list(dict.fromkeys([*self.settings.get("bias", ()), *bias]))
+        if wanted and "bias" in FORMATS[self.layout.format].settings:
+            settings["bias"] = wanted
+        if self.layout.columns:
+            settings["columns"] = dict(self.layout.columns)
+        return {"format": self.layout.format, **settings}
 
-    def check_out(self, out: str | Path, *endings: str) -> None:
-        """Raise InputError if a file cannot be written there, or would replace one of the log's."""
-        check_out(self.given, out, *endings)
+    def holding(self, columns: Iterable[str] = ()) -> Any:
+        """The log as it was read, with some further columns: a `Log`, or `Counts`. It is kept."""
+        missing = {*columns} - {*KNOWN}
+        missing -= set() if self._held is None else {*self._held.ids}
+        if self._held is None or missing:
+            self._held = self._read(sorted(missing))
+        return self._held
 
-    def whole(self, bias: Sequence[str] = ()) -> ClickLog:
-        """This log; a part of a log as a log of its own, whose pages are in a file.
-
-        Args:
-            bias: features that the file has, besides those that `read_log` was told.
-        """
-        if self.rows is None:
-            return self
-        told, folder = self.settings.get("bias", ()), Folder()
-        settings = {**self.settings, "bias": list(dict.fromkeys([*told, *bias]))}
-        pages = self.stored if set(bias) <= {*told} else replace(self, settings=settings).stored
-        path = folder.path / "part.parquet"
-        seen: dict[str, int] = {}
-        write_sessions(path, self._own(pages, seen), seen)
-        layout = Layout("sessions", {})
-        return ClickLog(path, layout, kind=self.kind, folder=folder, origin=self.given)
-
-    def _own(self, pages: _Pages, seen: dict[str, int]) -> Iterator[pa.RecordBatch]:
-        """The part's pages, of which `seen` has the numbers of pages and clicks in the end."""
-        assert self.rows is not None
-        before = 0
-        for batch in read_sessions(pages.path):
-            own = batch.filter(pa.array(self.rows[before : before + len(batch)]))
-            before += len(batch)
-            clicks = pc.sum(own["clicks"].flatten()).as_py() or 0
-            seen["pages"] = seen.get("pages", 0) + len(own)
-            seen["clicks"] = seen.get("clicks", 0) + clicks
-            yield own
+    def _read(self, columns: Sequence[str]) -> Any:
+        stream = open_log(self.source, **self.reading(columns))
+        how = {"texts": is_text_file(files_of(self.source)[0]), "memory": self.memory}
+        try:
+            kind: Any = Counts if self.counted else Log
+            held = kind.of_batches(stream.batches, **how)
+        except Mixed as error:
+            raise InputError(error.found, path=self.source, expected=error.expected) from None
+        for name in columns:
+            check_choice(name, sorted({*held.ids} - {*KNOWN}), field="bias")
+        held.seen, held.kind = stream.seen, self.kind
+        return held if self.rows is None else held.part(self.rows)
 
     @property
-    def pages(self) -> int:
-        """Number of pages.
+    def blocks(self) -> Sequence[Block]:  # pyrefly: ignore[bad-override]
+        """The pages, some at a time. Each has a document or more."""
+        check_pages(self)
+        held = self.holding()
+        if not self._checked:
+            check_pages_of(held, self.source)
+            self._checked = True
+        return held.blocks
 
-        Raises:
-            InputError: the log is counted already, or a row of it is wrong.
-        """
-        return self.stored.number if self.rows is None else int(self.rows.sum())
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The pages with the values of the log, some thousands at a time."""
+        check_pages(self)
+        yield from self.holding().batches()
 
     @property
-    def seen(self) -> dict[str, int]:
+    def longest(self) -> int:
+        """The most documents of a page."""
+        return self.ids["position"].size if self.blocks else 0
+
+    @property
+    def ids(self) -> Mapping[str, Ids]:  # pyrefly: ignore[bad-override]
+        """Column -> what its numbers stand for."""
+        return self.holding().ids
+
+    @property
+    def seen(self) -> Mapping[str, int]:  # pyrefly: ignore[bad-override]
         """What the reader counted, such as pages, clicks, and clicks that it left out.
 
         Of a part of a log, its pages and clicks only.
         """
-        if self.rows is None:
-            return seen_in(self.stored.path)
-        seen: dict[str, int] = {}
-        for _ in self._own(self.stored, seen):
-            pass
-        return seen
+        return self.holding().seen
 
-    @cached_property
-    def stored(self) -> _Pages:
-        """The pages of the whole source, read and checked once."""
-        folder = Folder()
-        path = folder.path / "sessions.parquet"
-        number = to_sessions(self.source, path, **self.reading())
-        longest, before, clicks, shown, firsts = 0, 0, 0, 0, 0
-        for batch in read_sessions(path):
-            lengths = batch["documents"].value_lengths().to_numpy()
-            wrong = np.flatnonzero((lengths < 1) | (lengths > MOST_POSITIONS))
-            if len(wrong):
-                raise InputError(
-                    f"page {before + wrong[0] + 1}: it shows {lengths[wrong[0]]} documents",
-                    path=self.source,
-                    field="documents",
-                    expected=f"1 to {MOST_POSITIONS}",
-                )
-            longest, before = max(longest, int(lengths.max(initial=0))), before + len(batch)
-            clicks += pc.sum(batch["clicks"].flatten()).as_py() or 0
-            shown += int(lengths.sum())
-            firsts += pc.sum(pc.list_element(batch["clicks"], 0)).as_py() or 0
-        if not number:
-            raise InputError("the log is empty", path=self.source)
-        return _Pages(path, number, longest, clicks, (firsts / number, clicks / shown), folder)
+    def count(self, by: Sequence[str] = CELL, **further: Further) -> Counts:
+        """Impressions and clicks by some columns, such as query, document and position.
+
+        Args:
+            by: columns of the log; "position"; of a log of pages also "last_click".
+            further: see `Log.count`.
+
+        Returns:
+            a row for each combination of values that occurs: `frame()` gives it, `write` writes it.
+
+        Raises:
+            InputError: a row of the log is wrong, or a column is missing.
+
+        Example:
+            >>> pages = {"documents": [["a", "b"], ["a"]], "clicks": [[1, 0], [1]]}
+            >>> read_log(pa.table(pages)).count().frame()["impressions"].to_pylist()
+            [2, 1]
+        """
+        return self.holding({*by} - {*further}).count(by, **further)
+
+    def portions(self, by: Sequence[str] = CELL, **further: Further) -> Iterator[Counts]:
+        """What `count` gives, some rows at a time."""
+        return self.holding({*by} - {*further}).portions(by, **further)
+
+    def cell_columns(self, bias: Sequence[str] = ()) -> list[str]:
+        """The columns of a file of cells: lanes, split, query, document, position and `bias`."""
+        check_free([*bias])
+        no_lanes = {*bias, *KNOWN, "split", "user"}
+        lanes = [name for name in self.holding(bias).page_columns if name not in no_lanes]
+        return [*lanes, "split", *CELL, *bias]
 
     def split(self, shares: Mapping[str, float], *, seed: int = 0) -> dict[str, ClickLog]:
         """Divide the pages at random.
@@ -229,61 +215,26 @@ class ClickLog:
             )
         from twotowers.logs.observed_pages import divide  # here: a log is counted without it
 
-        number = self.stored.number
-        own = np.arange(number) if self.rows is None else np.flatnonzero(self.rows)
         parts: dict[str, ClickLog] = {}
-        for name, members in divide(len(own), shares, seed=seed, path=str(self.source)).items():
-            rows = np.zeros(number, bool)
-            rows[own[members]] = True
+        for name, members in divide(self.pages, shares, seed=seed, path=str(self.source)).items():
+            rows = np.zeros(self.pages, bool)
+            rows[members] = True
             parts[name] = self.part(rows)
         return parts
 
     def part(self, rows: np.ndarray) -> ClickLog:
-        """Some pages of a whole log, of which nothing is read again.
+        """Some of the pages, of which nothing is read again.
 
         Args:
             rows: [pages] bool, which ones.
         """
-        part = replace(self, rows=rows)
-        part.__dict__["stored"] = self.stored
-        return part
+        own = np.ones(self.pages, bool) if self.rows is None else self.rows.copy()
+        own[own] = rows
+        return replace(self, rows=own, _held=self.holding().part(rows))
 
-    def count(
-        self, out: str | Path | None = None, *, bias: Sequence[str] = (), memory: str = MEMORY
-    ) -> Native:
-        """Impressions and clicks of each query, document and position.
-
-        Args:
-            out: a parquet file to write, of any size; None to get a frame.
-            bias: further columns that tell cells apart.
-            memory: memory limit of counting. What exceeds it goes to disk.
-
-        Returns:
-            a frame with the columns query, document, position (from 1), those of `bias`,
-            impressions and clicks; or the number of cells, if they are written.
-
-        Raises:
-            InputError: a row of the log is wrong, or the file cannot be written.
-
-        Example:
-            >>> pages = {"documents": [["a", "b"], ["a"]], "clicks": [[1, 0], [1]]}
-            >>> read_log(pa.table(pages)).count()["impressions"].to_pylist()
-            [2, 1]
-        """
-        if out is not None:
-            self.check_out(out, ".parquet")
-            log = self.whole(bias)
-            return to_cells(log.source, out, memory=memory, **log.reading(bias))
-        return native(self.cells(bias, memory=memory), self.kind)
-
-    def cells(self, bias: Sequence[str] = (), **how: Any) -> pa.Table:
-        """What `count` counts, as an Arrow table."""
-        folder, log = Folder(), self.whole(bias)
-        path = folder.path / "cells.parquet"
-        to_cells(log.source, path, **log.reading(bias), **how)
-        table = pq.read_table(path).replace_schema_metadata()
-        split = table.column_names.index("split")
-        return table.select(table.column_names[split + 1 :])
+    def check_out(self, out: str | Path, *endings: str) -> None:
+        """Raise InputError if a file cannot be written there, or would replace one of the log's."""
+        check_out(self.source, out, *endings)
 
 
 def read_log(
@@ -298,6 +249,7 @@ def read_log(
     clicks: str | None = None,
     impressions: str | None = None,
     documents: str | None = None,
+    memory: str = "4GB",
     **settings: Any,
 ) -> ClickLog:
     """A click log in any of the known formats. docs/logs.md describes them.
@@ -317,6 +269,7 @@ def read_log(
         query, document, position, clicks, impressions: the columns of these. Without a session and
             without impressions, a row is one impression.
         documents: the column of lists of documents.
+        memory: to use, about. What exceeds it is in a file meanwhile.
         settings: of the format's reader, such as `first=0` or `gaps="close"`; see docs/logs.md. A
             setting of the name `clicks` is told as `listed`. `bias` has bias features whose names
             `columns` gives.
@@ -346,9 +299,17 @@ def read_log(
     path, kind = source_of(source)
     path = parts_of(path)
     layout = recognised(path, format=format, columns=named)
-    log = ClickLog(path, layout, {k: v for k, v in settings.items() if v is not None}, kind)
+    settings = {name: value for name, value in settings.items() if value is not None}
+    log = ClickLog(path, layout, settings, kind, memory=bytes_of(memory))
     open_log(path, **log.reading())  # Names and settings are checked at once.
     return log
+
+
+def log_of_format(source: Source, format: str, **settings: Any) -> ClickLog:
+    """A log whose format and columns are known: settings of its reader, and `columns`."""
+    columns = settings.pop("columns", None) or {}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    return ClickLog(source, Layout(format, columns), settings)
 
 
 def check_out(
@@ -380,6 +341,21 @@ def as_log(given: object) -> ClickLog:
     return given if isinstance(given, ClickLog) else read_log(given)
 
 
+def check_pages_of(log: Log, source: Source) -> None:
+    """Raise InputError for a log without pages, or a page with no document or too many."""
+    for each in log.blocks:
+        wrong = np.flatnonzero((each.lengths < 1) | (each.lengths > MOST_POSITIONS))
+        if len(wrong):
+            raise InputError(
+                f"page {each.before + wrong[0] + 1}: it shows {each.lengths[wrong[0]]} documents",
+                path=source,
+                field="documents",
+                expected=f"1 to {MOST_POSITIONS}",
+            )
+    if not log.pages:
+        raise InputError("the log is empty", path=source)
+
+
 def check_pages(log: ClickLog) -> None:
     """Raise InputError for a log that is counted already."""
     if log.counted:
@@ -389,3 +365,11 @@ def check_pages(log: ClickLog) -> None:
             field="log",
             expected="a log of pages: with a session, or with lists of documents",
         )
+
+
+def bytes_of(memory: str) -> int:
+    """A size such as '2GB', in bytes."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b", memory.strip().lower())
+    if found is None:
+        raise InputError(f"{memory!r}", field="memory", expected="a size such as 2GB")
+    return max(int(float(found[1]) * 1000 ** " kmgt".index(found[2] or " ")), 1)

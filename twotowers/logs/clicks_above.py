@@ -17,29 +17,12 @@ logarithm is clustered by query: queries add r_q and s_q to the two sums, and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from twotowers.logs.warehouse import MEMORY, database, text
+from twotowers.logs.log import Log
 
-STRATA = """
-WITH shown AS (
-    SELECT query, unnest(documents) AS document, unnest(clicks) AS click,
-        unnest(range(1, len(documents) + 1)) AS position,
-        coalesce(list_position(clicks, true), 0) AS first
-    FROM read_parquet({path})
-), strata AS (
-    SELECT query, count(*) AS n, count_if(click AND above) AS a, count_if(NOT click AND above) AS b,
-        count_if(click AND NOT above) AS c, count_if(NOT click AND NOT above) AS d
-    FROM (SELECT *, first > 0 AND first < position AS above FROM shown WHERE position > 1)
-    GROUP BY query, document, position
-    HAVING count_if(click) BETWEEN 1 AND count(*) - 1 AND count_if(above) BETWEEN 1 AND count(*) - 1
-)
-SELECT sum(a * d / n)::DOUBLE AS r, sum(b * c / n)::DOUBLE AS s, count(*) AS strata
-FROM strata GROUP BY query ORDER BY query
-"""
 ENOUGH = 10
 """Queries, below which there is no interval."""
 
@@ -65,26 +48,37 @@ class Dependence:
     reason: str
 
 
-def clicks_above(sessions: str | Path) -> Dependence:
+def clicks_above(log: Log) -> Dependence:
     """The odds ratio of a click, with and without a click above it.
 
     Args:
-        sessions: a sessions file (`twotowers.logs.sessions`).
+        log: with pages.
 
     Example:
         >>> import pyarrow as pa
-        >>> from twotowers.logs.sessions import write_sessions
-        >>> clicks = [[1, 0], [1, 0], [1, 1], [0, 1], [0, 0], [0, 1]] * 10
-        >>> pages = {"split": ["log"] * 60, "query": [k // 6 for k in range(60)],
-        ...          "documents": [[3, 1]] * 60, "clicks": clicks}
-        >>> _ = write_sessions("pages.parquet", [pa.table(pages)])
-        >>> round(clicks_above("pages.parquet").ratio, 2)
+        >>> clicks = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 0], [0, 1]] * 10, bool)
+        >>> pages = {"query": [k // 6 for k in range(60)], "documents": [[3, 1]] * 60,
+        ...          "clicks": clicks.tolist()}
+        >>> round(clicks_above(Log.of_batches([pa.record_batch(pages)])).ratio, 2)
         0.25
     """
-    with database(sessions, MEMORY, None) as connection:
-        found = connection.execute(STRATA.format(path=text(sessions))).fetchnumpy()
-    r, s = (np.asarray(found[name], float) for name in ("r", "s"))
-    strata, queries = int(found["strata"].sum()), len(r)
+    stratum = ["query", "document", "position"]
+    counts = log.count([*stratum, "above"], above=(2, lambda block: block.last_click > 0))
+    counts = counts.where(counts.columns["position"] > 0)
+    number, first = counts.groups(stratum)
+    above = counts.columns["above"] > 0
+    clicked, missed = counts.clicks, counts.impressions - counts.clicks
+    a, b, c, d = (
+        np.bincount(number, np.where(where, each, 0), len(first))
+        for where in (above, ~above)
+        for each in (clicked, missed)
+    )
+    telling = (a + c > 0) & (b + d > 0) & (a + b > 0) & (c + d > 0)
+    a, b, c, d = (each[telling] for each in (a, b, c, d))
+    n = a + b + c + d
+    _, query = np.unique(counts.columns["query"][first][telling], return_inverse=True)
+    r, s = (np.bincount(query, each / n) for each in (a * d, b * c))
+    strata, queries = len(n), len(r)
     nan = float("nan")
     if not (r.sum() > 0 and s.sum() > 0):
         reason = "no pair was shown at one position with and without a click above, and clicked"

@@ -1,4 +1,4 @@
-"""Is a click log sound? Counts of its pages and of its query-document pairs, by DuckDB.
+"""Is a click log sound? Counts of its pages and of its query-document pairs.
 
 Nothing here is an estimate: every number is a count of the log, so none has an error.
 """
@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from twotowers.files.artefacts import atomic
-from twotowers.logs.warehouse import MEMORY, database, text
+from twotowers.logs.log import Block, Counts, Log
+from twotowers.logs.page_arrays import page_hashes
 
 LATER = 0.2
 """The share of the pages, the last ones of the log, that are looked for in those before."""
@@ -28,71 +26,6 @@ rankings with several clicks count: two users hardly ever agree on those."""
 NOISE = 6.0
 """Standard errors of the difference of two counts, beyond which it is no chance."""
 
-PAGES = """
-SELECT file_row_number AS row, query, documents, clicks,
-    len(list_filter(clicks, lambda one: one)) AS clicked
-FROM read_parquet({path}, file_row_number = true)
-"""
-SIZES = """
-SELECT clicked, count(*) AS pages,
-    count_if(len(list_distinct(documents)) < len(documents)) AS repeats
-FROM pages GROUP BY ALL
-"""
-LATER_SEEN = """
-WITH places AS (
-    SELECT query, unnest(documents) AS document, row >= {cut} AS later FROM pages
-), pairs AS (
-    SELECT query, document, count_if(later) AS later, count_if(NOT later) AS before
-    FROM places GROUP BY query, document
-), queries AS (
-    SELECT query, sum(later) AS later, sum(before) AS before FROM pairs GROUP BY query
-)
-SELECT (SELECT sum(later) FROM pairs),
-    (SELECT coalesce(sum(later) FILTER (before = 0), 0) FROM pairs),
-    (SELECT coalesce(sum(later) FILTER (before = 0), 0) FROM queries)
-"""
-HASHES = """
-SELECT row, hash(query, documents, clicks) AS page, hash(query, documents) AS ranking,
-    hash(query) AS query, clicked
-FROM pages
-"""
-TWINS = """
-SELECT count(*), coalesce(count_if(alike), 0) FROM (
-    SELECT min(page) = max(page) AS alike FROM hashes
-    GROUP BY ranking HAVING count(*) = 2 AND max(clicked) > 1
-)
-"""
-LAG = """
-SELECT lag FROM (SELECT row - lag(row) OVER (PARTITION BY page ORDER BY row) AS lag FROM hashes)
-WHERE lag IS NOT NULL GROUP BY lag ORDER BY count(*) DESC, lag LIMIT 1
-"""
-AT_LAG = """
-SELECT count(*) FROM hashes AS one JOIN hashes AS other
-ON other.row = one.row + {lag} AND other.page = one.page
-"""
-BY_CHANCE = """
-SELECT coalesce(sum((alike - 1) / (asked - 1)), 0)
-FROM hashes AS one JOIN hashes AS other ON other.row = one.row + {lag} AND other.query = one.query
-JOIN (SELECT page, count(*) AS alike FROM hashes GROUP BY page) AS pages ON pages.page = one.page
-JOIN (SELECT query, count(*) AS asked FROM hashes GROUP BY query) AS queries
-ON queries.query = one.query
-"""
-"""Pages that are alike at a distance if each query's pages come in any order."""
-PAIRS = """
-SELECT count(*) AS pairs, count(DISTINCT query) AS queries, coalesce(sum(shown), 0) AS impressions,
-    coalesce(sum(clicked), 0) AS clicks,
-    count_if(shown <= 3) AS thrice,
-    count_if(one) AS one_position, count_if(clicked = 0) AS unclicked, min(first) AS first
-FROM (
-    SELECT query, document, sum(impressions) AS shown, sum(clicks) AS clicked,
-        min(position) = max(position) AS one, min(position) AS first
-    FROM read_parquet({path}) WHERE impressions > 0 GROUP BY query, document
-)
-"""
-COMMON = """
-SELECT gcd(impressions, clicks) AS divisor, count_if(clicks > 0) AS clicked
-FROM read_parquet({path}) WHERE impressions > 0 GROUP BY divisor
-"""
 TELLING = 20
 """So many counts of clicks must be multiples of a number before that number says anything."""
 
@@ -151,7 +84,7 @@ class Health:
         return f"Every count is a multiple of {self.multiple}" if self.multiple > 1 else ""
 
 
-def health(cells: str | Path, sessions: str | Path | None = None) -> Health:
+def health(counts: Counts, log: Log | None = None) -> Health:
     """Count what tells whether a log is sound.
 
     A log that was appended twice has each page again, half of the log later, and so it may
@@ -161,31 +94,36 @@ def health(cells: str | Path, sessions: str | Path | None = None) -> Health:
     distance, as in a log that was sorted since, show in rankings that came twice (`alike`).
 
     Args:
-        cells: a cells file (`twotowers.logs.warehouse`).
-        sessions: the sessions file (`twotowers.logs.sessions`); None for a counted log.
+        counts: by query, document, position, and perhaps further columns.
+        log: the pages; None for a counted log.
 
     Example:
         >>> import pyarrow as pa
-        >>> from twotowers.logs.sessions import write_sessions
-        >>> from twotowers.logs.warehouse import count_sessions
-        >>> pages = {"split": ["log"] * 3, "query": [7, 7, 8], "documents": [[3, 1], [3], [4]],
-        ...          "clicks": [[0, 1], [0], [0]]}
-        >>> _ = write_sessions("pages.parquet", [pa.table(pages)])
-        >>> _ = count_sessions("pages.parquet", "cells.parquet")
-        >>> found = health("cells.parquet", "pages.parquet")
+        >>> pages = {"query": [7, 7, 8], "documents": [[3, 1], [3], [4]],
+        ...          "clicks": [[False, True], [False], [False]]}
+        >>> log = Log.of_batches([pa.record_batch(pages)])
+        >>> found = health(log.count(), log)
         >>> found.pairs, found.unclicked, found.without, found.unseen_queries
         (3, 2, 2, 1)
     """
-    with database(cells, MEMORY, None) as connection:
-        found = connection.execute(PAIRS.format(path=text(cells))).fetchnumpy()
-        counts: dict[str, Any] = {name: int(values[0]) for name, values in found.items()}
-        common = connection.execute(COMMON.format(path=text(cells))).fetchnumpy()
-        counts["multiple"] = multiple(common["divisor"], common["clicked"].sum())
-        if sessions is not None:
-            statement = PAGES.format(path=text(sessions))
-            connection.execute(f"CREATE TEMP VIEW pages AS {statement}")
-            counts |= _of_pages(connection)
-    return Health(**counts)
+    pair, first = counts.groups(["query", "document"])
+    shown, clicked = (np.bincount(pair, each) for each in (counts.impressions, counts.clicks))
+    position = counts.ids["position"].whole(counts.columns["position"])
+    lowest = position[first]  # Rows of a pair are sorted by position.
+    highest = position[np.append(first[1:], len(pair)) - 1]
+    cells = np.gcd(counts.impressions, counts.clicks)
+    found = {
+        "pairs": len(first),
+        "queries": len(np.unique(counts.columns["query"])),
+        "impressions": int(shown.sum()),
+        "clicks": int(clicked.sum()),
+        "thrice": int((shown <= 3).sum()),
+        "one_position": int((lowest == highest).sum()),
+        "unclicked": int((clicked == 0).sum()),
+        "first": int(lowest.min()),
+        "multiple": multiple(cells, (counts.clicks > 0).sum()),
+    }
+    return Health(**found, **({} if log is None else _of_pages(log)))
 
 
 def multiple(counts: np.ndarray, telling: float) -> int:
@@ -207,14 +145,11 @@ def multiple(counts: np.ndarray, telling: float) -> int:
     return int(np.gcd.reduce(counts.astype(np.int64)))
 
 
-def copied_lines(sessions: str | Path) -> Iterator[str]:
+def copied_lines(log: Log) -> Iterator[str]:
     """`Health.copied` of a log of pages as a question, if it was copied."""
-    with database(sessions, MEMORY, None) as connection:
-        connection.execute(f"CREATE TEMP VIEW pages AS {PAGES.format(path=text(sessions))}")
-        pages = connection.execute("SELECT count(*) FROM pages").fetchone()[0]
-        told = _copied(pages, *_repeated(connection, pages), *_twins(connection))
-    if told:
-        yield f"{told}: was the log appended, or written, more than once?"
+    pages = _Hashed.of(log)
+    if copied := _copied(len(pages.page), *pages.repeated(), *pages.twins()):
+        yield f"{copied}: was the log appended, or written, more than once?"
 
 
 def _copied(pages: int, lag: int | None, repeated: int, twins: int, alike: int) -> str:
@@ -229,46 +164,42 @@ def _copied(pages: int, lag: int | None, repeated: int, twins: int, alike: int) 
     return ""
 
 
-def pages_with_gaps(sessions: str | Path, place: str) -> int:
+def pages_with_gaps(log: Log, place: str) -> int:
     """The number of pages on which positions are missing, below the first or between others.
 
     Args:
-        sessions: a sessions file.
+        log: with pages.
         place: its bias feature with the positions of the log.
     """
-    with database(sessions, MEMORY, None) as connection:
-        found = connection.execute(
-            f'SELECT count_if(list_max("{place}") > len(documents)) '
-            f"FROM read_parquet({text(sessions)})"
-        )
-        return int(found.fetchone()[0])
+    gaps = 0
+    for block in log.blocks:
+        at = log.ids[place].whole(block.column(place))
+        starts = np.cumsum(block.lengths) - block.lengths
+        gaps += int((np.maximum.reduceat(at, starts) > block.lengths).sum())
+    return gaps
 
 
-def rename_place(cells: str | Path, place: str) -> None:
-    """Let the positions of a cells file be those of a bias feature."""
-    with atomic(cells) as temporary, database(cells, MEMORY, None) as connection:
-        connection.execute(
-            f'COPY (SELECT * EXCLUDE ("{place}") REPLACE ("{place}"::INTEGER AS position) '
-            f"FROM read_parquet({text(cells)})) TO {text(temporary)} (FORMAT parquet)"
-        )
-
-
-def _of_pages(connection) -> dict[str, int | None]:
-    sizes = connection.execute(SIZES).fetchnumpy()
-    pages, clicked = sizes["pages"], sizes["clicked"]
-    number = int(pages.sum())
-    cut = number - round(LATER * number)
-    later, unseen, unknown = connection.execute(LATER_SEEN.format(cut=cut)).fetchone()
-    lag, repeated = _repeated(connection, number)
-    twins, alike = _twins(connection)
+def _of_pages(log: Log) -> dict[str, int | None]:
+    pages = _Hashed.of(log)
+    cut = log.pages - round(LATER * log.pages)
+    both = log.count(
+        ["query", "document", "later"], later=(2, lambda block: block.before + block.page >= cut)
+    )
+    later = np.where(both.columns["later"], both.impressions, 0)
+    unseen = {}
+    for name, by in (("unseen_pairs", ["query", "document"]), ("unseen_queries", ["query"])):
+        number, _ = both.groups(by)
+        before = np.bincount(number, both.impressions - later)
+        unseen[name] = int(np.bincount(number, later)[before == 0].sum())
+    lag, repeated = pages.repeated()
+    twins, alike = pages.twins()
     return {
-        "pages": number,
-        "without": int(pages[clicked == 0].sum()),
-        "several": int(pages[clicked > 1].sum()),
-        "repeats": int(sizes["repeats"].sum()),
-        "later": int(later),
-        "unseen_pairs": int(unseen),
-        "unseen_queries": int(unknown),
+        "pages": log.pages,
+        "without": int((pages.clicked == 0).sum()),
+        "several": int((pages.clicked > 1).sum()),
+        "repeats": sum(map(_repeats, log.blocks)),
+        "later": int(later.sum()),
+        **unseen,
         "lag": lag,
         "repeated": repeated,
         "twins": twins,
@@ -276,29 +207,83 @@ def _of_pages(connection) -> dict[str, int | None]:
     }
 
 
-def _repeated(connection, pages: int) -> tuple[int | None, int]:
-    """The distance at which most pages are repeated, and how many they are."""
-    connection.execute(f"CREATE TEMP TABLE hashes AS {HASHES}")
-    lags = {pages // copies for copies in COPIES if pages % copies == 0}
-    if (most := connection.execute(LAG).fetchone()) is not None:
-        lags.add(int(most[0]))
-    best: tuple[int | None, int] = (None, 0)
+def _repeats(block: Block) -> int:
+    """Pages that show a document twice."""
+    document = block.column("document").astype(np.int64)
+    key = np.sort(block.page * (int(document.max(initial=0)) + 1) + document)
+    twice = key[1:][key[1:] == key[:-1]]
+    return len(np.unique(twice // (int(document.max(initial=0)) + 1)))
 
-    def beyond(alike: float, by_chance: float) -> bool:
-        return alike - by_chance > NOISE * (alike + by_chance) ** 0.5
 
-    for lag in sorted(each for each in lags if 0 < each < pages):
-        alike, by_chance = (
-            connection.execute(AT_LAG.format(lag=each)).fetchone()[0] for each in (lag, lag + 1)
+@dataclass(frozen=True)
+class _Hashed:
+    """Pages in the order of the log: [pages] numbers that are equal where they are.
+
+    Attributes:
+        page: query, documents and clicks.
+        ranking: query and documents.
+        query: the query.
+        clicked: number of clicked documents.
+    """
+
+    page: np.ndarray
+    ranking: np.ndarray
+    query: np.ndarray
+    clicked: np.ndarray
+
+    @classmethod
+    def of(cls, log: Log) -> _Hashed:
+        page, ranking = (
+            np.concatenate([page_hashes(block, clicks=clicks)[0] for block in log.blocks])
+            for clicks in (True, False)
         )
-        if alike <= best[1] or not beyond(alike, by_chance):
-            continue
-        if beyond(alike, connection.execute(BY_CHANCE.format(lag=lag)).fetchone()[0]):
-            best = lag, int(alike)
-    return best
+        clicked = [np.bincount(each.page, each.click, len(each.lengths)) for each in log.blocks]
+        return cls(page, ranking, log.flat("query"), np.concatenate(clicked))
 
+    def repeated(self) -> tuple[int | None, int]:
+        """The distance at which most pages are repeated, and how many they are."""
+        pages = len(self.page)
+        lags = {pages // copies for copies in COPIES if pages % copies == 0}
+        order = np.argsort(self.page, kind="stable")
+        again = self.page[order[1:]] == self.page[order[:-1]]
+        if again.any():
+            distances, times = np.unique(np.diff(order)[again], return_counts=True)
+            lags.add(int(distances[times.argmax()]))
+        best: tuple[int | None, int] = (None, 0)
 
-def _twins(connection) -> tuple[int, int]:
-    """Rankings that were shown twice and had several clicks, and those of them clicked alike."""
-    twins, alike = connection.execute(TWINS).fetchone()
-    return int(twins), int(alike)
+        def beyond(alike: float, by_chance: float) -> bool:
+            return alike - by_chance > NOISE * (alike + by_chance) ** 0.5
+
+        for lag in sorted(each for each in lags if 0 < each < pages):
+            alike, next_to_it = (
+                int((self.page[each:] == self.page[: pages - each]).sum())
+                for each in (lag, lag + 1)
+            )
+            if alike <= best[1] or not beyond(alike, next_to_it):
+                continue
+            if beyond(alike, self._by_chance(lag)):
+                best = lag, alike
+        return best
+
+    def _by_chance(self, lag: int) -> float:
+        """Pages that are alike at a distance if each query's pages come in any order."""
+        alike, asked = (
+            times[number]
+            for _, number, times in (
+                np.unique(each, return_inverse=True, return_counts=True)
+                for each in (self.page, self.query)
+            )
+        )
+        rows = np.flatnonzero(self.query[lag:] == self.query[: len(self.query) - lag])
+        return float(((alike[rows] - 1) / (asked[rows] - 1)).sum())
+
+    def twins(self) -> tuple[int, int]:
+        """Rankings that were shown twice and had several clicks, and those clicked alike."""
+        order = np.argsort(self.ranking, kind="stable")
+        ranking = self.ranking[order]
+        starts = np.flatnonzero(np.append(True, ranking[1:] != ranking[:-1]))
+        starts = starts[np.diff(starts, append=len(order)) == 2]
+        one, other = order[starts], order[starts + 1]
+        several = np.maximum(self.clicked[one], self.clicked[other]) > 1
+        alike = self.page[one] == self.page[other]
+        return int(several.sum()), int((several & alike).sum())

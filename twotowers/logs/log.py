@@ -16,26 +16,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from math import prod
 from operator import mul
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from twotowers.files.blocks import in_order
+from twotowers.files.tables import write_batches
+from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.numbering import Column, Ids, Spill
+from twotowers.logs.sessions import EMPTY, described, read_sessions, seen_in, write_sessions
 
-MOST = 1 << 27
-"""Keys that are sorted at a time: a gigabyte."""
 SIZE = 1 << 21
 """About how many shown documents a block of a log has."""
 WIDEST = 1 << 62
 """Keys are below it."""
-MEMORY = 4 << 30
-"""Bytes of a log that are kept in memory. The others are in a file."""
+RANGES = 1 << 16
+"""Where not all keys are sorted at once, portions of them consist of so many ranges."""
+MEMORY = 4 * 10**9
+"""Bytes. Half of it may hold pages, the others are in a file. Half of it holds keys."""
 CELL = ("query", "document", "position")
-TEXTS = ("query", "document")
-"""Columns of text files that are whole numbers if all of their values could be."""
+COUNTS = ("impressions", "clicks")
+NO_CELLS = pa.schema([("split", pa.string()), *((name, pa.int64()) for name in (*CELL, *COUNTS))])
+"""The columns of a counted log without rows."""
+GROUP = 1 << 20
+"""Rows of a row group of a file of counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +91,15 @@ class Block:
         """[pages, length] bool: where pages of at most this length show a document."""
         return np.arange(length) < self.lengths[:, None]
 
+    def batch(self, ids: Mapping[str, Ids]) -> pa.RecordBatch:
+        """The pages with the values of the log: lists of documents, of clicks and so on."""
+        offsets = pa.array(np.append(0, np.cumsum(self.lengths)), pa.int32())
+        columns = {name: ids[name].take(each) for name, each in self.of_pages.items()}
+        inside = {name: ids[name].take(each) for name, each in self.of_documents.items()}
+        inside = {"documents": inside.pop("document"), "clicks": pa.array(self.click), **inside}
+        columns |= {name: pa.ListArray.from_arrays(offsets, each) for name, each in inside.items()}
+        return pa.RecordBatch.from_pydict(columns)
+
     def filter(self, rows: np.ndarray) -> Block:
         """Some of the pages: [pages] bool."""
         shown = np.repeat(rows, self.lengths)
@@ -98,6 +115,8 @@ class Log:
         blocks: the pages, some at a time; in memory, or mapped from one file.
         ids: column -> what its numbers stand for: query, document, position, and further columns.
         seen: other counts of the reader, such as clicks off the page.
+        kind: the library of the frames that answers come in.
+        memory: bytes to use.
     """
 
     def __init__(
@@ -106,8 +125,11 @@ class Log:
         ids: Mapping[str, Ids],
         seen: Mapping[str, int] | None = None,
         spill: Spill | None = None,
+        kind: str = PANDAS,
+        memory: int = MEMORY,
     ) -> None:
-        self.blocks, self.ids, self.seen = blocks, ids, dict(seen or {})
+        self.blocks, self.ids, self.seen, self.kind = blocks, ids, dict(seen or {}), kind
+        self.memory = memory
         self._spill = spill  # Its file goes with the log.
 
     @classmethod
@@ -119,12 +141,12 @@ class Log:
         Args:
             batches: columns query, documents, clicks, and others. Lists have a value per document,
                 others a value per page. They are consumed one at a time.
-            memory: bytes in memory, beyond which pages go to a file.
+            memory: bytes to use. Pages beyond half of it go to a file.
             texts: whether text may stand for whole numbers, as in a csv file.
         """
         columns: dict[str, Column] = {}
-        spill, lengths, clicks, lists = Spill(memory), [], [], set()
-        for table in gathered(batches):
+        spill, lengths, clicks, lists = Spill(memory // 2), [], [], set()
+        for table in gathered(batches, EMPTY):
             for name in table.column_names:
                 values, ours = table[name], "document" if name == "documents" else name
                 if pa.types.is_list(values.type):
@@ -136,7 +158,7 @@ class Log:
                 if name == "documents":
                     of_chunks = [each.value_lengths().to_numpy() for each in table[name].chunks]
                     lengths.append(spill.keep(np.concatenate(of_chunks)))
-                columns.setdefault(ours, Column(spill, texts and ours in TEXTS)).append(values)
+                columns.setdefault(ours, Column(spill, texts and ours != "split")).append(values)
         ids = {name: column.finish() for name, column in columns.items()}
         longest = max((int(each.max(initial=0)) for each in lengths), default=0)
         ids["position"] = Ids(longest, 1, type=pa.int32())
@@ -146,7 +168,14 @@ class Log:
             inside = {name: parts.pop(name) for name in lists & {*parts}}
             blocks.append(Block(before, *own, parts, inside))
             before += len(own[0])
-        return cls(blocks, ids, spill=spill)
+        return cls(blocks, ids, spill=spill, memory=memory)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Log:
+        """The pages of a sessions file (`twotowers.logs.sessions`)."""
+        log = cls.of_batches(read_sessions(path))
+        log.seen = seen_in(path)
+        return log
 
     @property
     def pages(self) -> int:
@@ -162,6 +191,18 @@ class Log:
     def clicks(self) -> int:
         """Number of clicked documents."""
         return sum(int(np.count_nonzero(each.click)) for each in self.blocks)
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Clicks per impression at the first position, and at all."""
+        starts = ((np.cumsum(each.lengths) - each.lengths, each.click) for each in self.blocks)
+        first = sum(int(np.count_nonzero(click[at])) for at, click in starts)
+        return first / self.pages, self.clicks / self.shown
+
+    @property
+    def page_columns(self) -> list[str]:
+        """The columns with a value per page."""
+        return [*self.blocks[0].of_pages] if self.blocks else []
 
     @property
     def longest(self) -> int:
@@ -189,7 +230,9 @@ class Log:
             block = each.filter(rows[each.before :][: len(each.lengths)])
             blocks.append(replace(block, before=before))
             before += len(block.lengths)
-        return Log(blocks, self.ids, spill=self._spill)
+        part = Log(blocks, self.ids, None, self._spill, self.kind, self.memory)
+        part.seen = {"pages": part.pages, "clicks": part.clicks}
+        return part
 
     def count(self, by: Sequence[str] = CELL, **further: Further) -> Counts:
         """Impressions and clicks by some columns.
@@ -203,39 +246,62 @@ class Log:
         Returns:
             a row for each combination of values that occurs, sorted by them.
         """
-        further = {"last_click": (self.longest + 1, lambda block: block.last_click), **further}
-        known = {name: (ids, partial(Block.column, name=name)) for name, ids in self.ids.items()}
-        own = {name: (Ids(size), values) for name, (size, values) in further.items()}
-        return self._counted({name: own[name] if name in own else known[name] for name in by})
+        ids = {name: each for name, (each, _) in self._columns(by, further).items()}
+        return Counts.joined([*self.portions(by, **further)], ids, self.seen, self.kind)
 
-    def _counted(self, columns: Mapping[str, tuple[Ids, Callable]]) -> Counts:
+    def portions(self, by: Sequence[str] = CELL, **further: Further) -> Iterator[Counts]:
+        """What `count` gives, some rows at a time, so that not all need be in memory."""
+        columns = self._columns(by, further)
         ids = {name: each for name, (each, _) in columns.items()}
-        fits = _that_fit([each.size for each in ids.values()])
+        fits = sum(each < WIDEST for each in accumulate((each.size for each in ids.values()), mul))
         if fits == len(ids):
-            return Counts.together(
-                [_sorted(each, columns) for each in _portions(self.blocks)], ids, self.seen
-            )
+            for low, high in self._ranges(columns):
+                part = _sorted(self.blocks, columns, low, high)
+                yield Counts(*part, ids, self.seen, self.kind)
+            return
         # There are more combinations than keys, so the columns at the front become one.
-        front = {name: columns[name] for name in [*columns][:fits]}
-        first = self._counted(front)
+        front = {name: columns[name] for name in by[:fits]}
+        first = self.count(by[:fits], **further)
         keys = key_of(first.columns, ids)
+        number = len(keys), lambda block: np.searchsorted(keys, _keys(block, front))
+        for part in self.portions(["", *by[fits:]], **{**further, "": number}):
+            whole = {name: each[part.columns[""]] for name, each in first.columns.items()}
+            whole |= {name: part.columns[name] for name in by[fits:]}
+            yield replace(part, columns=whole, ids=ids)
 
-        def number(block: Block) -> np.ndarray:
-            return np.searchsorted(
-                keys, _filled(np.empty(len(block.click), np.int64), block, front)
-            )
+    def _columns(self, by: Sequence[str], further: Mapping[str, Further]) -> Columns:
+        further = {"last_click": (self.longest + 1, lambda block: block.last_click), **further}
+        own = {name: (Ids(size), values) for name, (size, values) in further.items()}
+        known = {name: (ids, partial(Block.column, name=name)) for name, ids in self.ids.items()}
+        return {name: own[name] if name in own else known[name] for name in by}
 
-        rest = {name: columns[name] for name in [*columns][fits:]}
-        found = self._counted({"": (Ids(len(keys)), number), **rest})
-        whole = {name: each[found.columns[""]] for name, each in first.columns.items()}
-        whole |= {name: found.columns[name] for name in rest}
-        return replace(found, columns=whole, ids=ids)
+    def _ranges(self, columns: Columns) -> list[tuple[int, int]]:
+        """Ranges of keys that memory holds."""
+        width, most = prod(ids.size for ids, _ in columns.values()), self.memory // 16
+        if self.shown <= most:
+            return [(0, width)]
+        step = -(-width // RANGES)
+        bins = (np.bincount(_keys(each, columns) // step, minlength=RANGES) for each in self.blocks)
+        portion = np.cumsum(sum(bins)) // most
+        ends = [*(np.flatnonzero(np.diff(portion)) + 1) * step, width]
+        return [*pairwise([0, *map(int, ends)])]
+
+    def write(self, path: str | Path) -> int:
+        """Write the pages as a sessions file (docs/logs.md), all or nothing; their number."""
+        return write_sessions(path, self.batches(), self.seen)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The pages with the values of the log, some thousands at a time."""
+        for block in self.blocks:
+            yield block.batch(self.ids)
 
 
 Further = tuple[int, Callable[[Block], np.ndarray]]
+Columns = Mapping[str, tuple[Ids, Callable[[Block], np.ndarray]]]
+"""Column -> what its numbers stand for, and the [shown] numbers of a block."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Counts:
     """Impressions and clicks by some columns: one table, a row per combination of values.
 
@@ -244,6 +310,7 @@ class Counts:
         impressions, clicks: [..., rows] int64. Axes in front are lanes.
         ids: column -> what its numbers stand for.
         seen: other counts of the reader.
+        kind: the library of the frames that answers come in.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -251,50 +318,53 @@ class Counts:
     clicks: np.ndarray
     ids: Mapping[str, Ids]
     seen: Mapping[str, int] = field(default_factory=dict)
+    kind: str = PANDAS
 
     @classmethod
-    def together(
-        cls, parts: Sequence[Part], ids: Mapping[str, Ids], seen: Mapping[str, int] | None = None
+    def joined(
+        cls, parts: Sequence[Counts], ids: Mapping[str, Ids], seen: Mapping[str, int], kind: str
     ) -> Counts:
-        """Counts of the parts of a log: of each numbers by column, impressions and clicks."""
+        """Counts of portions of a log, one behind the other."""
         if len(parts) == 1:
-            return cls(*parts[0], ids, seen or {})
-        columns = {name: _joined([each[0][name] for each in parts]) for name in ids}
-        shown, clicks = (_joined([each[at] for each in parts]) for at in (1, 2))
-        return cls(*_added_up(columns, shown, clicks, ids), ids, seen or {})
+            return parts[0]
+        columns = {name: _joined([each.columns[name] for each in parts]) for name in ids}
+        shown, clicks = (
+            _joined([getattr(each, name) for each in parts]) for name in ("impressions", "clicks")
+        )
+        return cls(columns, shown, clicks, ids, seen, kind)
 
     @classmethod
     def of_batches(
-        cls,
-        batches: Iterable[pa.RecordBatch],
-        *,
-        texts: bool = False,
-        seen: Mapping[str, int] | None = None,
+        cls, batches: Iterable[pa.RecordBatch], *, texts: bool = False, memory: int = MEMORY
     ) -> Counts:
         """A log that is counted already.
 
         Args:
             batches: columns of any names, impressions and clicks. Rows may repeat.
-            texts: see `Log.of_batches`.
-            seen: see `Counts`. Complete after the last batch.
+            texts, memory: see `Log.of_batches`.
         """
         columns: dict[str, Column] = {}
-        counts, spill = {"impressions": [], "clicks": []}, Spill(MEMORY)
-        for table in gathered(batches):
+        counts, spill = {"impressions": [], "clicks": []}, Spill(memory // 2)
+        for table in gathered(batches, NO_CELLS):
             for name in table.column_names:
                 if name in counts:
                     counts[name].append(table[name].to_numpy())
                 else:
-                    column = columns.setdefault(name, Column(spill, texts and name in TEXTS))
+                    column = columns.setdefault(name, Column(spill, texts and name != "split"))
                     column.append(table[name])
         ids = {name: column.finish() for name, column in columns.items()}
         rows = zip(*(column.parts for column in columns.values()), strict=True)
         own = [dict(zip(ids, row, strict=True)) for row in rows]
         parts = [
-            _added_up(each, *weights, ids)
+            cls(*_added_up(each, *weights, ids), ids)
             for each, *weights in zip(own, *counts.values(), strict=True)
         ]
-        return cls.together(parts, ids, seen)
+        whole = cls.joined(parts, ids, {}, PANDAS)
+        return whole._added_up() if len(parts) > 1 else whole
+
+    def _added_up(self) -> Counts:
+        found = _added_up(self.columns, self.impressions, self.clicks, self.ids)
+        return Counts(*found, self.ids, self.seen, self.kind)
 
     def __len__(self) -> int:
         return self.impressions.shape[-1]
@@ -303,9 +373,17 @@ class Counts:
         """Impressions and clicks by fewer columns; see `Log.count`."""
         if list(by) == list(self.columns):
             return self
-        ids = {name: self.ids[name] for name in by}
-        own = {name: self.columns[name] for name in by}
-        return Counts(*_added_up(own, self.impressions, self.clicks, ids), ids, self.seen)
+        ids, own = ({name: each[name] for name in by} for each in (self.ids, self.columns))
+        return replace(self, columns=own, ids=ids)._added_up()
+
+    def portions(self, by: Sequence[str]) -> Iterator[Counts]:
+        """What `count` gives; see `Log.portions`."""
+        yield self.count(by)
+
+    @property
+    def page_columns(self) -> list[str]:
+        """The columns; a row has no lists."""
+        return [*self.ids]
 
     def where(self, rows: np.ndarray) -> Counts:
         """Some rows."""
@@ -316,6 +394,14 @@ class Counts:
             impressions=self.impressions[..., rows],
             clicks=self.clicks[..., rows],
         )
+
+    def renamed(self, name: str, other: str) -> Counts:
+        """The same counts with another name of a column."""
+        columns, ids = (
+            {other if own == name else own: each for own, each in by_name.items()}
+            for by_name in (self.columns, self.ids)
+        )
+        return replace(self, columns=columns, ids=ids)
 
     def values(self, name: str) -> pa.Array:
         """[rows] a column as in the log."""
@@ -338,18 +424,58 @@ class Counts:
 
     def table(self) -> pa.Table:
         """The counts with the values of the log."""
-        columns = {name: self.values(name) for name in self.columns}
-        return pa.table({**columns, "impressions": self.impressions, "clicks": self.clicks})
+        return pa.Table.from_batches([*self.batches(len(self))], self.schema)
+
+    def frame(self) -> Native:
+        """The counts with the values of the log: a column each, impressions and clicks."""
+        return native(self.table(), self.kind)
+
+    def write(self, path: str | Path) -> int:
+        """Write the counts as parquet, all or nothing; the number of rows."""
+        return write_counts(path, [self], self.seen)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and types of `table`."""
+        own = [(name, ids.type) for name, ids in self.ids.items()]
+        return pa.schema([*own, ("impressions", pa.int64()), ("clicks", pa.int64())])
+
+    def batches(self, rows: int = GROUP) -> Iterator[pa.RecordBatch]:
+        """The rows of `table`, some at a time."""
+        for start in range(0, max(len(self), 1), max(rows, 1)):
+            own = slice(start, start + rows)
+            columns = [ids.take(self.columns[name][own]) for name, ids in self.ids.items()]
+            counts = [pa.array(each[own]) for each in (self.impressions, self.clicks)]
+            yield pa.RecordBatch.from_arrays([*columns, *counts], schema=self.schema)
 
 
 Part = tuple[Mapping[str, np.ndarray], np.ndarray, np.ndarray]
 
 
-def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+class Mixed(Exception):
+    """The columns of a log change: what they are, and what they were."""
+
+    def __init__(self, found: str, expected: str) -> None:
+        super().__init__(found)
+        self.found, self.expected = found, expected
+
+
+def write_counts(path: str | Path, portions: Iterable[Counts], seen: Mapping[str, int]) -> int:
+    """Write portions of counts as one parquet file, all or nothing; the number of rows."""
+    batches = (batch for each in portions for batch in each.batches())
+    return write_batches(path, batches, group=GROUP, seen=seen)
+
+
+def gathered(batches: Iterable[pa.RecordBatch], empty: pa.Schema) -> Iterator[pa.Table]:
     """The batches, so many together that about `SIZE` documents are shown; at least one table."""
     waiting: list[pa.RecordBatch] = []
-    size = 0
+    size, row, schema = 0, 0, None
     for batch in batches:
+        schema = schema or batch.schema
+        if batch.schema != schema:
+            found = f"row {row + 1}: the columns are {described(batch.schema)} from here on"
+            raise Mixed(found, f"{described(schema)}, as before")
+        row += len(batch)
         waiting.append(batch)
         lists = "documents" in batch.schema.names
         size += len(batch["documents"].values) if lists else len(batch)
@@ -358,6 +484,8 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
             waiting, size = [], 0
     if waiting:
         yield pa.Table.from_batches(waiting)
+    if schema is None:
+        yield empty.empty_table()
 
 
 def key_of(columns: Mapping[str, np.ndarray], ids: Mapping[str, Ids]) -> np.ndarray:
@@ -371,59 +499,43 @@ def key_of(columns: Mapping[str, np.ndarray], ids: Mapping[str, Ids]) -> np.ndar
     return key
 
 
-def _that_fit(sizes: Sequence[int]) -> int:
-    """How many of the first columns have no more combinations than there are keys."""
-    return sum(each < WIDEST for each in accumulate(sizes, mul))
-
-
-def _portions(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Blocks in a row with at most about `MOST` documents."""
-    own: list[Block] = []
-    for block in blocks:
-        if own and sum(len(each.click) for each in own) + len(block.click) > MOST:
-            yield own
-            own = []
-        own.append(block)
-    yield own
-
-
-def _filled(keys: np.ndarray, block: Block, columns: Mapping[str, tuple[Ids, Callable]]):
-    keys[:] = 0
+def _keys(block: Block, columns: Columns, out: np.ndarray | None = None) -> np.ndarray:
+    """[shown] keys of the columns."""
+    out = np.empty(len(block.click), np.int64) if out is None else out
+    out[:] = 0
     for ids, values in columns.values():
-        keys *= ids.size
-        keys += values(block)
-    return keys
+        out *= ids.size
+        out += values(block)
+    return out
 
 
-def _sorted(blocks: Sequence[Block], columns: Mapping[str, tuple[Ids, Callable]]) -> Part:
-    """The counts of some blocks, by sorting a key per shown document."""
+def _sorted(blocks: Sequence[Block], columns: Columns, low: int, high: int) -> Part:
+    """The counts of a range of keys, by sorting them."""
     ends = np.cumsum([0, *(len(each.click) for each in blocks)])
-    keys = np.empty(ends[-1], np.int64)
-    own = [
-        (each, keys[start:end]) for each, start, end in zip(blocks, ends, ends[1:], strict=False)
-    ]
+    whole = high - low == prod(ids.size for ids, _ in columns.values())
+    keys = np.empty(ends[-1], np.int64) if whole else np.zeros(0, np.int64)
 
-    def fill(part: tuple[Block, np.ndarray]) -> None:
-        block, out = part
-        _filled(out, block, columns)
-        out *= 2
-        out += block.click
+    def fill(place: int) -> np.ndarray | None:
+        out = keys[slice(*ends[place : place + 2])] if whole else None
+        own, click = _keys(blocks[place], columns, out), blocks[place].click
+        if not whole:
+            inside = (own >= low) & (own < high)
+            own, click = own[inside], click[inside]
+        own *= 2
+        own += click
+        return None if whole else own
 
-    list(in_order(fill, own, cells=len(keys)))
+    parts = [*in_order(fill, [*range(len(blocks))], cells=int(ends[-1]))]
+    keys = keys if whole else np.concatenate(parts)
     keys.sort()
     click = (keys & 1).astype(bool)
     keys >>= 1
     starts = _starts(keys)
     clicks = np.add.reduceat(click, starts, dtype=np.int64) if len(starts) else starts
-    shown, key = np.diff(starts, append=len(keys)), keys[starts]
-    del keys, click, starts
-    found = {}
-    for name, (ids, _) in reversed([*columns.items()][1:]):
+    shown, key, found = np.diff(starts, append=len(keys)), keys[starts], {}
+    for name, (ids, _) in reversed(columns.items()):
         rest = key // ids.size
-        key -= rest * ids.size
-        found[name], key = key.astype(_small(ids.size)), rest
-    for name in [*columns][:1]:
-        found[name] = key.astype(_small(columns[name][0].size))
+        found[name], key = (key - rest * ids.size).astype(_small(ids.size)), rest
     return {name: found[name] for name in columns}, shown, clicks
 
 

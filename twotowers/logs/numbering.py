@@ -45,6 +45,11 @@ class Ids:
             return self.values.take(pa.array(numbers))
         return pa.array(np.asarray(numbers, np.int64) + self.low).cast(self.type)
 
+    @property
+    def highest(self) -> int:
+        """The highest id, where they are whole numbers."""
+        return int(self.whole(np.array([self.size - 1]))[0])
+
     def whole(self, numbers: np.ndarray) -> np.ndarray:
         """The ids of some numbers as int64, where they are whole numbers."""
         return self.take(numbers).to_numpy().astype(np.int64, copy=False)

@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask
 from twotowers.files.tables import read_table
-from twotowers.logs.counts import Counts, lay_out
+from twotowers.logs.counts import Counts as CellCounts
+from twotowers.logs.counts import lay_out
+from twotowers.logs.log import Counts
 from twotowers.randomness import draw_clicks, stream
 
 TYPES = {
@@ -35,7 +38,7 @@ def observed_splits(
     positions: int,
     seed: int,
     bootstrap: bool = False,
-) -> tuple[np.ndarray, dict[str, Counts]]:
+) -> tuple[np.ndarray, dict[str, CellCounts]]:
     """Read a log's cells and divide them.
 
     Args:
@@ -52,8 +55,8 @@ def observed_splits(
         [1, queries, ...]. Dense counts have `positions` positions.
     """
     table = read_table(path, TYPES)
-    position = table["position"].to_numpy()
-    shown, clicked = table["impressions"].to_numpy(), table["clicks"].to_numpy()
+    log = Counts.of_batches(table.to_batches())
+    position = log.values("position").to_numpy()
     if not len(position):
         raise InputError("the log is empty", path=path)
     if position.min() < 1 or position.max() > positions:
@@ -63,14 +66,15 @@ def observed_splits(
             field="position",
             expected=f"1 to {positions}, the 'positions' of the experiment",
         )
-    query, document = _numbered(table)
-    lengths = np.bincount(query[np.unique(query << 32 | document, return_index=True)[1]])
+    query, document = _numbered(log)
+    pairs = log.groups(["query", "document"])[1]
+    lengths = np.bincount(query[pairs])
     length = max(int(lengths.max()), positions)
     cell = (query * length + document) * length + position - 1
-    distinct, place = np.unique(cell, return_inverse=True)
-    if len(distinct) < len(cell):  # Bias features tell cells apart; here only positions do.
-        cell = distinct
-        shown, clicked = (np.bincount(place, each).astype(np.int64) for each in (shown, clicked))
+    shown, clicked = log.impressions, log.clicks
+    if len(log) < len(table):  # Bias features tell cells apart; here only positions do.
+        order = np.argsort(cell)
+        cell, shown, clicked = cell[order], shown[order], clicked[order]
     rng = stream("observed split", seed)
     counts = {}
     for split, part in divided(shown, clicked, shares, rng=rng, bootstrap=bootstrap).items():
@@ -117,16 +121,10 @@ def divided(
     return parts
 
 
-def _numbered(table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+def _numbered(log: Counts) -> tuple[np.ndarray, np.ndarray]:
     """[rows] numbers of the queries, and [rows] of the documents within their query."""
-    codes = [_codes(table[name]) for name in ("query", "document")]
+    codes = [pd.factorize(log.columns[name])[0] for name in ("query", "document")]
     pairs, pair = np.unique(codes[0] << 32 | codes[1], return_inverse=True)
     query_of_pair = pairs >> 32
     first = np.searchsorted(query_of_pair, query_of_pair)
     return codes[0], (np.arange(len(pairs)) - first)[pair]
-
-
-def _codes(column: pa.ChunkedArray) -> np.ndarray:
-    """[rows] int64: the column's values, text or numbers, as codes from 0."""
-    encoded = column.combine_chunks().dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int64)

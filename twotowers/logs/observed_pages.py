@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.distinct import number_rows
 from twotowers.logs.counts import Counts
-from twotowers.logs.page_arrays import read_page_arrays
+from twotowers.logs.log import Log
+from twotowers.logs.page_arrays import page_arrays
 from twotowers.logs.simulation import Sessions
 from twotowers.randomness import stream
 
@@ -82,13 +82,15 @@ def observed_pages(
         positions: positions on a page.
         seed: divides the log.
         bootstrap: whether the pages of each split are drawn again, with replacement.
-        places, cut, bias: see `twotowers.logs.page_arrays.read_page_arrays`.
+        places, cut, bias: see `twotowers.logs.page_arrays.page_arrays`.
     """
-    log = read_page_arrays(path, positions=positions, places=places, cut=cut, bias=bias)
+    whole = Log.read(path)
+    log = page_arrays(whole, positions=positions, places=places, cut=cut, bias=bias, path=path)
     code, first = number_rows(np.where(log.where, log.pair + 1, 0))
     given = {"seed": seed, "path": path, "bootstrap": bootstrap}
     if all(isinstance(each, Portion) for each in shares.values()):
-        pages = parts_of(path), (log.clicks & log.where).sum(1)
+        parts = whole.ids["split"].take(whole.flat("split")).to_numpy(zero_copy_only=False)
+        pages = parts, (log.clicks & log.where).sum(1)
         found = divide_parts(*pages, shares, **given)
     else:
         found = divide(len(code), shares, **given)
@@ -122,11 +124,6 @@ def divide(
             )
         found[split] = np.sort(rng.choice(rows, len(rows))) if bootstrap else rows
     return found
-
-
-def parts_of(path: str | Path) -> np.ndarray:
-    """[pages] the part of the log that each page belongs to."""
-    return pq.read_table(path, columns=["split"])["split"].to_numpy()
 
 
 def divide_parts(

@@ -1,19 +1,23 @@
-"""The pages of a file as arrays, with query-document pairs numbered."""
+"""The pages of a log as arrays of one width, with query-document pairs numbered."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.files.columns import Rows
-from twotowers.logs.sessions import GROUP, bias_features, read_sessions
+from twotowers.files.blocks import in_order
+from twotowers.logs.log import Block, Log
 
+FACTORS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)
+"""Odd numbers with irregular bits."""
+SHIFT = np.uint64(32)
 LONGEST = 200
 """Positions of a page whose end is cut off."""
 
@@ -42,159 +46,181 @@ class Pages:
     bias: np.ndarray | None = None
 
 
-def read_page_arrays(
-    path: str | Path,
+def page_arrays(
+    log: Log,
     *,
     positions: int,
-    rows: np.ndarray | None = None,
     places: str | None = None,
     cut: bool = False,
     bias: Sequence[str] = (),
+    path: object = None,
+    by_id: bool = False,
 ) -> Pages:
-    """Read pages. Pairs are numbered in the order of their first occurrence.
+    """All pages of a log. Pairs are numbered in the order of their first occurrence.
 
     Args:
-        path, positions, rows: see `checked_pages`.
+        log: the log.
+        positions: positions on a page.
         places: a bias feature with the position of each document, from 1 and rising, so that gaps
             stay; None if documents have the positions 1, 2, ...
         cut: whether documents below the last position are left out. Otherwise they are an error.
         bias: bias features to read, columns of numbers.
+        path: the log's file, for messages.
+        by_id: whether pairs may have any order, which takes less time.
     """
-    longest = LONGEST if cut else positions
-    parts = [
-        [
-            numpy_of(batch["query"]),
-            *map(numpy_of, shown_and_clicked(batch)),
-            _numbers(batch, bias, place),
-            lengths,
-            _where(batch, lengths, longest, places, place),
-        ]
-        for place, batch, lengths in checked_pages(path, positions=longest, rows=rows)
-    ]
-    if cut:
-        parts = [_cut(*part, positions, path) for part in parts]
-    query, document, clicks, numbers, lengths, where = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
-    del parts
-    queries, query_names = pd.factorize(query)
-    queries = np.repeat(queries, lengths)
-    documents, document_names = pd.factorize(document)
-    number, first = _pairs(queries, documents, len(document_names))
-    pair, clicked = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
-    pair[where], clicked[where] = number, clicks
-    names = {
-        "query": np.asarray(query_names)[first // len(document_names)],
-        "document": np.asarray(document_names)[first % len(document_names)],
-    }
-    told = np.zeros((*where.shape, len(bias)), np.float32) if bias else None
-    if told is not None:
-        told[where] = numbers
-    return Pages(pair, clicked, where, len(first), ids=pa.table(names), bias=told)
-
-
-def checked_pages(
-    path: str | Path, *, positions: int, rows: np.ndarray | None = None
-) -> Iterator[tuple[Rows, pa.RecordBatch, np.ndarray]]:
-    """Some pages of a file at a time: their place, and how many documents each of them has.
-
-    Args:
-        path: a sessions file (`twotowers.logs.sessions`). Its lanes are read as one.
-        positions: positions on a page.
-        rows: [pages] bool, which pages of the file are wanted; None for all.
-    """
-    start, found = 0, False
-    for batch in read_sessions(path, batch=GROUP):
-        place, start = Rows(path, start), start + len(batch)
-        if rows is not None:
-            wanted = rows[place.before : start]
-            place = replace(place, number=np.flatnonzero(wanted))
-            batch = batch.filter(pa.array(wanted))
-        found = found or len(batch) > 0
-        lengths = batch["documents"].value_lengths().to_numpy()
-        if len(lengths) and (lengths.max() > positions or lengths.min() < 1):
-            raise InputError(
-                f"pages show {lengths.min()} to {lengths.max()} documents",
-                path=path,
-                field="documents",
-                expected=f"1 to {positions}, the 'positions' of the experiment",
-            )
-        yield place, batch, lengths
-    if not found:
+    if not log.pages:
         raise InputError("the log is empty", path=path)
-
-
-def _where(batch, lengths, positions: int, places: str | None, place: Rows) -> np.ndarray:
-    """[pages, positions] bool: where pages show a document."""
-    if places is None:
-        return np.arange(positions) < lengths[:, None]
-    _check_there(batch, places, place, "a bias feature with the position of each document")
-    at, page = numpy_of(batch[places].flatten()), np.repeat(np.arange(len(lengths)), lengths)
-    rising = (np.diff(at) > 0) | (np.diff(page) > 0)
-    place.inside(batch[places]).check(
-        (at >= 1) & (at <= positions) & np.append(True, rising)[: len(at)],
-        places,
-        lambda wrong: f"{at[wrong]} was found",
-        f"rising positions from 1 to {positions}, the 'positions' of the experiment",
-    )
+    most = LONGEST if cut else positions
+    check_lengths(log, most, path)
+    lengths, click = log.flat("lengths"), log.flat("click")
+    query, document = log.flat("query"), log.flat("document")
+    page = np.repeat(np.arange(len(lengths)), lengths)
+    at = np.arange(len(page)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    if places is not None:
+        at = _places(log, places, page, most, path)
+    if cut:
+        kept = at < positions
+        shown = np.bincount(page[kept], minlength=len(lengths))
+        if not shown.all():
+            wrong = log.ids["query"].take(query[shown == 0][:1])[0]
+            raise InputError(
+                f"a page of query {wrong} shows nothing down to position {positions}",
+                path=path,
+                field="positions",
+                expected="more positions",
+            )
+        document, click, page, at = document[kept], click[kept], page[kept], at[kept]
+    else:
+        kept = slice(None)
+    pair, ids = _pairs(log, query[page], document, by_id)
     where = np.zeros((len(lengths), positions), bool)
-    where[page, at - 1] = True
-    return where
+    where[page, at] = True
+    arrays = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
+    for array, values in zip(arrays, (pair, click), strict=True):
+        array[page, at] = values
+    features = None
+    if bias:
+        features = np.zeros((*where.shape, len(bias)), np.float32)
+        for place, name in enumerate(bias):
+            expected = "a number for each document; the data source's reading.bias keeps columns"
+            features[page, at, place] = _numbers(log, name, expected, path)[kept]
+    return Pages(*arrays, where, len(ids), ids=ids, bias=features)
 
 
-def _check_there(batch: pa.RecordBatch, name: str, place: Rows, expected: str) -> None:
-    if name not in bias_features(batch.schema):
-        raise InputError("the column is missing", path=place.path, field=name, expected=expected)
+def read_page_arrays(path: str | Path, **how: Any) -> Pages:
+    """`page_arrays` of a sessions file."""
+    return page_arrays(Log.read(path), path=path, **how)
 
 
-def _numbers(batch: pa.RecordBatch, names: Sequence[str], place: Rows) -> np.ndarray:
-    """[shown, features] float32: some bias features of all pages, one page after the other."""
-    columns = np.zeros((len(batch["documents"].flatten()), len(names)), np.float32)
-    for at, name in enumerate(names):
-        expected = "a number for each document; the data source's reading.bias keeps columns"
-        _check_there(batch, name, place, expected)
-        columns[:, at] = place.inside(batch[name]).real(batch[name].flatten(), name)
-    return columns
-
-
-def _cut(
-    query, document, clicks, numbers, lengths, where, positions: int, path
-) -> list[np.ndarray]:
-    """The columns of some pages without what is below the last position."""
-    where, kept = where[:, :positions], np.nonzero(where)[1] < positions
-    if not (shown := where.sum(1)).all():
+def check_lengths(log: Log, positions: int, path: object) -> None:
+    """Raise InputError for a page without documents, or with more than positions."""
+    ends = [(each.lengths.min(), each.lengths.max()) for each in log.blocks if len(each.lengths)]
+    low, high = min(one for one, _ in ends), max(other for _, other in ends)
+    if low < 1 or high > positions:
         raise InputError(
-            f"a page of query {query[shown == 0][0]} shows nothing down to position {positions}",
+            f"pages show {low} to {high} documents",
             path=path,
-            field="positions",
-            expected="more positions",
+            field="documents",
+            expected=f"1 to {positions}, the 'positions' of the experiment",
         )
-    return [query, document[kept], clicks[kept], numbers[kept], shown, where]
 
 
-def shown_and_clicked(batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
-    """The documents of all pages, one after the other, and whether each was clicked."""
-    return batch["documents"].flatten(), batch["clicks"].flatten()
+def distinct_arrays(log: Log, *, positions: int) -> Pages:
+    """The distinct pages, counted, in the order of their first occurrence; see `page_arrays`.
+
+    Pages are told apart by two hashes of 64 bits.
+    """
+    hashes = in_order(page_hashes, list(log.blocks), cells=log.shown)
+    one, other = (np.concatenate(each) for each in zip(*hashes, strict=True))
+    order = np.argsort(one, kind="stable")
+    for _ in range(2):
+        equal = one[order[1:]] == one[order[:-1]]
+        both = equal & (other[order[1:]] == other[order[:-1]])
+        if np.array_equal(equal, both):
+            break
+        order = np.lexsort([other, one])  # Two pages share a hash, which hardly ever happens.
+    starts = np.flatnonzero(np.append(True, ~both))
+    first, number = order[starts], np.diff(starts, append=len(order))
+    rows = np.zeros(len(one), bool)
+    rows[first] = True
+    pages = page_arrays(log.part(rows), positions=positions, by_id=True)
+    return replace(pages, number=number[np.argsort(first)].astype(float))
 
 
-def numpy_of(column: pa.Array) -> np.ndarray:
-    """A column as an array. Texts and bits are copied."""
-    return column.to_numpy(zero_copy_only=False)
-
-
-def _pairs(queries: np.ndarray, documents: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number the pairs of query and document.
+def page_hashes(block: Block, *, clicks: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """[pages] two numbers that are equal where pages are, and hardly ever elsewhere.
 
     Args:
-        queries, documents: [shown] numbers, in the order of their first occurrence.
-        size: number of documents.
-
-    Returns:
-        [shown] the number of the pair; [pairs] query x size + document of each pair.
+        block: some pages.
+        clicks: whether pages with other clicks differ.
     """
-    query_of = np.empty(size, queries.dtype)
-    query_of[documents] = queries
-    if np.array_equal(query_of[documents], queries):
-        # No document belongs to two queries, so documents are pairs.
-        return documents, query_of * size + np.arange(size)
-    return pd.factorize(queries * size + documents)
+    starts = np.cumsum(block.lengths, dtype=np.int64) - block.lengths
+    marked = (block.column("document").astype(np.uint64) + np.uint64(1)) * np.uint64(2)
+    if clicks:
+        marked += block.click
+    query = block.of_pages["query"].astype(np.uint64) + np.uint64(1)
+    found = [_stirred(query, factor) for factor in FACTORS]
+    for place in range(int(block.lengths.max(initial=0))):
+        there = block.lengths > place
+        values = marked[starts[there] + place]
+        for mixed, factor in zip(found, FACTORS, strict=True):
+            mixed[there] = _stirred(mixed[there] ^ values, factor)
+    return found[0], found[1]
+
+
+def _stirred(values: np.ndarray, factor: np.uint64) -> np.ndarray:
+    values = values * factor
+    return values ^ (values >> SHIFT)
+
+
+def _pairs(log: Log, query: np.ndarray, document: np.ndarray, by_id: bool):
+    """[shown] numbers of pairs, from those of query and document; and the pairs' ids."""
+    size = log.ids["document"].size
+    query_of = np.full(size, -1, np.int64)
+    query_of[document] = query
+    if not np.array_equal(query_of[document], query):
+        number, distinct = pd.factorize(query * np.int64(size) + document)
+        queries, documents = np.divmod(distinct, size)
+    else:  # No document belongs to two queries, so documents are pairs.
+        if by_id:
+            documents = np.flatnonzero(query_of >= 0)
+            rank = np.zeros(size, np.int32)
+            rank[documents] = np.arange(len(documents))
+            number = rank[document]
+        else:
+            number, documents = pd.factorize(document)
+        queries = query_of[documents]
+    ids = {"query": log.ids["query"].take(queries)}
+    return number, pa.table({**ids, "document": log.ids["document"].take(documents)})
+
+
+def _places(log: Log, name: str, page: np.ndarray, most: int, path: object) -> np.ndarray:
+    """[shown] positions from 0, by a bias feature."""
+    at = _numbers(log, name, "a bias feature with the position of each document", path)
+    rising = (np.diff(at, prepend=-1) > 0) | (np.diff(page, prepend=-1) > 0)
+    expected = f"rising positions from 1 to {most}, the 'positions' of the experiment"
+    _check((at >= 1) & (at <= most) & rising, log, name, page, path, expected)
+    return at.astype(np.int64) - 1
+
+
+def _numbers(log: Log, name: str, expected: str, path: object) -> np.ndarray:
+    """[shown] float32: a bias feature of all documents."""
+    if name not in log.blocks[0].of_documents:
+        raise InputError("the column is missing", path=path, field=name, expected=expected)
+    ids, numbers = log.ids[name], log.flat(name)
+    values = ids.take(np.arange(ids.size)).to_pandas()
+    if pa.types.is_temporal(ids.type):  # Pandas would take days for numbers.
+        values = values.astype(str)
+    values = pd.to_numeric(values, errors="coerce").to_numpy(float)
+    good = np.abs(values) < np.finfo(np.float32).max
+    page = np.repeat(np.arange(log.pages), log.flat("lengths"))
+    _check(good[numbers], log, name, page, path, "a number below 3e38")
+    return values.astype(np.float32)[numbers]
+
+
+def _check(good: np.ndarray, log: Log, name: str, page: np.ndarray, path: object, expected: str):
+    if not good.all():
+        at = int(np.argmin(good))
+        value = log.ids[name].take(log.flat(name)[at : at + 1])[0].as_py()
+        message = f"row {page[at] + 1}: {value!r:.40} was found"
+        raise InputError(message, path=path, field=name, expected=expected)

@@ -14,29 +14,11 @@ queries: their errors are clustered by query (Cochran 1977, Section 6.3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from scipy.special import stdtrit
 
-from twotowers.logs.warehouse import MEMORY, database, text
-
-PER_QUERY = """
-WITH placed AS (
-    SELECT query, document, position, sum(impressions)::DOUBLE AS n
-    FROM read_parquet({path}) WHERE impressions > 0 GROUP BY ALL
-), pairs AS (
-    SELECT query, sum(n) AS shown, round(log2(sum(n)) - sum(n * log2(n)) / sum(n), 12)
-            + (count(*) - 1) / (2 * sum(n) * ln(2)) AS entropy,
-        sum(n * (n - 1)) / (sum(n) * (sum(n) - 1)) AS same
-    FROM placed GROUP BY query, document HAVING sum(n) > 1
-)
-SELECT sum(shown) AS shown, sum(shown * entropy) AS entropy, sum(shown * same) AS same
-FROM pairs GROUP BY query ORDER BY query
-"""
-POSITIONS = """
-SELECT position, sum(impressions)::DOUBLE AS n FROM read_parquet({path}) GROUP BY position
-"""
+from twotowers.logs.log import Counts
 
 
 @dataclass(frozen=True)
@@ -65,29 +47,38 @@ class Placement:
     shown: float
 
 
-def placement(cells: str | Path) -> Placement:
+def placement(counts: Counts) -> Placement:
     """The entropy of position given document.
 
     Args:
-        cells: a cells file (`twotowers.logs.warehouse`).
+        counts: by query, document, position, and perhaps further columns.
 
     Example:
-        >>> import pyarrow as pa, pyarrow.parquet as pq
+        >>> import pyarrow as pa
         >>> cells = {"query": [1, 1, 2, 2], "document": [1, 1, 2, 2], "position": [1, 2, 1, 2],
         ...          "impressions": [500] * 4, "clicks": [0] * 4}
-        >>> pq.write_table(pa.table(cells), "cells.parquet")
-        >>> found = placement("cells.parquet")
+        >>> found = placement(Counts.of_batches([pa.record_batch(cells)]))
         >>> round(found.entropy.value, 3), round(found.same.value, 3), found.overall
         (1.001, 0.499, 1.0)
     """
-    path = text(cells)
-    with database(cells, MEMORY, None) as connection:
-        found = connection.execute(PER_QUERY.format(path=path)).fetchnumpy()
-        n = connection.execute(POSITIONS.format(path=path)).fetchnumpy()["n"]
-    shown = np.asarray(found["shown"], float)
-    entropy, same = (ratio(np.asarray(found[name], float), shown) for name in ("entropy", "same"))
-    share = np.asarray(n, float)[np.asarray(n) > 0] / np.sum(n)
-    return Placement(entropy, same, float(share @ np.log2(1 / share)), float(shown.sum()))
+    counts = counts.count(["query", "document", "position"])
+    pair, first = counts.groups(["query", "document"])
+    n = counts.impressions.astype(float)
+    shown, logs, same, places = (
+        np.bincount(pair, each) for each in (n, n * np.log2(n), n * (n - 1), np.ones(len(n)))
+    )
+    again = shown > 1
+    shown, logs, same, places = (each[again] for each in (shown, logs, same, places))
+    entropy = np.round(np.log2(shown) - logs / shown, 12) + (places - 1) / (2 * shown * np.log(2))
+    _, query = np.unique(counts.columns["query"][first][again], return_inverse=True)
+    total = np.bincount(query, shown)
+    means = (
+        ratio(np.bincount(query, shown * each), total)
+        for each in (entropy, same / (shown * (shown - 1)))
+    )
+    share = np.bincount(counts.columns["position"], n)
+    share = share[share > 0] / n.sum()
+    return Placement(*means, float(share @ np.log2(1 / share)), float(total.sum()))
 
 
 def ratio(sums: np.ndarray, sizes: np.ndarray) -> Mean:

@@ -224,9 +224,9 @@ def seen_in(path: str | Path) -> dict[str, int]:
     return found
 
 
-def seen_lines(path: str | Path) -> Iterator[str]:
-    """The numbers of `seen_in` in words, a line each."""
-    for name, count in seen_in(path).items():
+def seen_lines(seen: Mapping[str, int]) -> Iterator[str]:
+    """What a reader counted in words, a line each."""
+    for name, count in seen.items():
         yield f"{name.replace('_', ' ')}: {count:,}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,8 @@ class SimulatedClicks(Trained):
         table = pq.read_table(self.files["clicks"], filters=wanted)
         # In memory, since the files are removed with these clicks.
         found = read_log(table.drop_columns(["split", *known]).replace_schema_metadata())
-        return replace(found, kind=PANDAS)
+        found.kind = PANDAS
+        return found
 
 
 def policy(ranker: str = "expert", **options: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import are_numbers, as_kinds, read_batches
+from twotowers.files.batches import read_batches
 from twotowers.files.columns import Rows, is_text, wrong_type
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
@@ -63,17 +63,14 @@ def read(
 
 
 def _of_files(named_in: Mapping, *options) -> Iterator[pa.RecordBatch]:
-    texts = {names[ours] for names in named_in.values() for ours in names if ours not in NUMBERS}
-    numbers = are_numbers(*named_in, columns=sorted(texts))
     for file, names in named_in.items():
-        yield from _batches(file, names, numbers, *options)
+        yield from _batches(file, names, *options)
 
 
-def _batches(path, names, numbers, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
+def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
     order = [*lanes, "split", "query", "document", "position", *bias, "impressions", "clicks"]
     before = 0
     for batch in read_batches(path, list(names.values())):
-        batch = as_kinds(batch, numbers)
         rows = Rows(path, before)
         found = {ours: _key(batch[names[ours]], ours, rows) for ours in names}
         found.setdefault("split", pa.repeat(split, len(batch)))

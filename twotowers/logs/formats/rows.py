@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from twotowers.errors import check_choice, check_range
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import are_numbers, as_kinds, read_batches
+from twotowers.files.batches import read_batches
 from twotowers.files.columns import LONGEST, Rows, check_ids, whole_runs
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
@@ -43,9 +43,8 @@ def read(
 
     Consecutive rows with the same value in the column `session` are a result page. A session that
     returns after others is refused if both of its places are in memory at once, or the first is
-    among the first rows of the file, as in a log that was appended twice. In a csv file
-    a column of ids holds numbers if every value is a whole number as int64 would print it.
-    Otherwise it holds text. So no id is changed.
+    among the first rows of the file, as in a log that was appended twice. Columns of a csv file
+    are text (`twotowers.logs.log.Log.of_batches` makes numbers of it).
 
     Args:
         path: the file, or a pattern of files such as `part-*`. A page is in one of them.
@@ -84,15 +83,8 @@ def read(
 
 
 def _of_files(named_in: Mapping, *options) -> Iterator[pa.RecordBatch]:
-    texts = {
-        names[name]
-        for names in named_in.values()
-        for name in names
-        if name not in ("position", "clicks")
-    }
-    numbers = are_numbers(*named_in, columns=sorted(texts))
     for file, names in named_in.items():
-        yield from _Rows(file, names, *options).batches(numbers)
+        yield from _Rows(file, names, *options).batches()
 
 
 class _Rows:
@@ -106,7 +98,7 @@ class _Rows:
         self.per_page = [name for name in names if name not in inner]
         self.rows = Rows(path)  # the current ones
 
-    def batches(self, numbers: Mapping[str, bool]) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Iterator[pa.RecordBatch]:
         # A column of the file may be two of ours.
         wanted = list(dict.fromkeys(self.names.values()))
         first = None
@@ -121,7 +113,7 @@ class _Rows:
                 first = session.take(pa.array(found[:-1])).combine_chunks()
             return found
 
-        batches = (as_kinds(each, numbers) for each in read_batches(self.path, wanted))
+        batches = read_batches(self.path, wanted)
         tables = (pa.Table.from_arrays([each[n] for n in wanted], names=wanted) for each in batches)
         for rows, table, at in whole_runs(tables, starts, self.path, "session", "page"):
             self.rows = rows

@@ -234,11 +234,11 @@ def _pages(
     files: list, path: Source, actions: list[str], shown: str, tally: Tally
 ) -> Iterator[tuple[str, list[str], list[bool]]]:
     # DuckDB is imported by those who read such a log only.
-    from twotowers.logs.warehouse import MEMORY, database
+    from twotowers.logs.warehouse import database
 
     with (
         tempfile.TemporaryDirectory(prefix="twotowers-") as folder,
-        database(Path(folder) / "ubi", MEMORY, None) as connection,
+        database(Path(folder) / "ubi") as connection,
     ):
         connection.execute(RECORDS)
         for file in files:

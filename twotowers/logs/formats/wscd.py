@@ -15,7 +15,8 @@ from pathlib import Path
 from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.files.batches import opened_text
-from twotowers.logs.sessions import Stream, page_batches, read_sessions
+from twotowers.logs.log import Log
+from twotowers.logs.sessions import Stream, page_batches
 from twotowers.logs.strays import Tally
 from twotowers.splits import LOG
 
@@ -120,14 +121,14 @@ class _Lines:
         return InputError(message, path=self.path, line=self.line, field=field, expected=expected)
 
 
-def write_wscd(sessions: str | Path, path: str | Path) -> int:
-    """Write a sessions file as this text, for PyClick.
+def write_wscd(log: Log, path: str | Path) -> int:
+    """Write a log as this text, for PyClick.
 
     Sessions are numbered from 0. Times and regions are 0. Lane columns, the split, users and bias
     features are not written.
 
     Args:
-        sessions: the sessions file.
+        log: with pages.
         path: the text file to write.
 
     Returns:
@@ -135,10 +136,10 @@ def write_wscd(sessions: str | Path, path: str | Path) -> int:
     """
     number = 0
     with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-        for batch in read_sessions(sessions):
+        for batch in log.batches():
             columns = (batch[name].to_pylist() for name in ("query", "documents", "clicks"))
             for query, documents, clicks in zip(*columns, strict=True):
-                _check(query, documents, clicks, number, sessions)
+                _check(query, documents, clicks, number)
                 shown = "\t".join(map(str, documents))
                 file.write(f"{number}\t0\t{PAGE}\t{query}\t0\t{shown}\n")
                 for document, clicked in zip(documents, clicks, strict=True):
@@ -148,11 +149,9 @@ def write_wscd(sessions: str | Path, path: str | Path) -> int:
     return number
 
 
-def _check(query, documents: list, clicks: list, number: int, path) -> None:
+def _check(query, documents: list, clicks: list, number: int) -> None:
     wrong = None
-    if not documents:
-        wrong = "no document", "documents", "a document or more"
-    elif any(clicks) and len(set(documents)) < len(documents):
+    if any(clicks) and len(set(documents)) < len(documents):
         wrong = "a document is listed twice", "documents", "each document once per page"
     else:
         for field, value in (("query", query), *(("documents", each) for each in documents)):
@@ -160,7 +159,7 @@ def _check(query, documents: list, clicks: list, number: int, path) -> None:
                 wrong = f"{value[:40]!r}", field, "an id without tabs and line breaks"
     if wrong:
         message, field, expected = wrong
-        raise InputError(f"row {number + 1}: {message}", path=path, field=field, expected=expected)
+        raise InputError(f"row {number + 1}: {message}", field=field, expected=expected)
 
 
 def _breaks(value: str) -> bool:

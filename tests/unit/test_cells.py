@@ -9,12 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import twotowers as tt
+from tests.logs import count_sessions
 from tests.streams import counts_by_cell
+from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.logs import warehouse
+from twotowers.logs import log as logs
+from twotowers.logs.click_log import log_of_format
 from twotowers.logs.ids import beside, number_cells
+from twotowers.logs.log import Counts
 from twotowers.logs.sessions import write_sessions
-from twotowers.logs.warehouse import add_up_cells, count_sessions
 
 PAGE = st.tuples(
     st.sampled_from(["train", "test"]),
@@ -96,7 +100,7 @@ def log(tmp_path_factory):
 
 def test_exact_counts_of_a_larger_log(log, tmp_path):
     path, (_, documents, clicks) = log
-    rows = count_sessions(path, tmp_path / "c.parquet", seen={"pages": 20_000})
+    rows = count_sessions(path, tmp_path / "c.parquet")
     key = (documents * 10 + np.arange(10)).ravel()
     codes, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
     found = pq.read_table(tmp_path / "c.parquet")
@@ -106,37 +110,27 @@ def test_exact_counts_of_a_larger_log(log, tmp_path):
     assert found["query"].to_numpy().tolist() == (codes // 400).tolist()
     assert found["impressions"].to_numpy().tolist() == counts.tolist()
     assert found["clicks"].to_numpy().tolist() == np.bincount(inverse, clicks.ravel()).tolist()
-    assert pq.read_metadata(tmp_path / "c.parquet").metadata[b"pages"] == b"20000"
     types = {each.name: str(each.type) for each in found.schema}
     assert (types["position"], types["impressions"], types["clicks"]) == ("int32", "int64", "int64")
 
 
 def test_several_files_and_any_memory_give_the_same_bytes(log, tmp_path, monkeypatch):
     path, _ = log
-    whole, parts = tmp_path / "whole.parquet", tmp_path / "parts.parquet"
-    monkeypatch.setattr(warehouse, "GROUP", 1000)
-    count_sessions(path, whole, threads=1)
+    whole, parts = tmp_path / "whole.parquet", tmp_path / "counted.parquet"
+    monkeypatch.setattr(logs, "GROUP", 1000)
+    count_sessions(path, whole)
     found = pq.read_table(path)
-    names = [tmp_path / "one'[x].parquet", tmp_path / "key=two.parquet"]
-    write_sessions(names[0], [found.slice(0, 7_001)])
-    write_sessions(names[1], [found.slice(7_001)])
-    count_sessions(names, parts, memory="200MB", threads=2)
-    assert whole.read_bytes() == parts.read_bytes()
-    count_sessions(found.to_batches(max_chunksize=999), parts)
-    assert whole.read_bytes() == parts.read_bytes()
+    for number, rows in enumerate((found.slice(0, 7_001), found.slice(7_001))):
+        pq.write_table(rows, tmp_path / f"part-{number}.parquet")
+    for memory in ("3GB", "1MB"):
+        command = ["count", str(tmp_path / "part-*"), "--format", "pages"]
+        command += ["--memory", memory, "--out", str(parts)]
+        assert main(command) == 0
+        assert pq.read_table(whole).equals(pq.read_table(parts))
     assert not list(tmp_path.glob(".*"))
 
 
-def test_an_empty_log(tmp_path):
-    write_sessions(tmp_path / "s.parquet", [])
-    assert count_sessions(tmp_path / "s.parquet", tmp_path / "c.parquet") == 0
-    names = ["split", "query", "document", "position", "impressions", "clicks"]
-    assert pq.read_schema(tmp_path / "c.parquet").names == names
-    assert add_up_cells([], tmp_path / "a.parquet") == 0
-    assert pq.read_schema(tmp_path / "a.parquet").names == names
-
-
-def test_what_is_wrong_comes_through_the_database(log, tmp_path):
+def test_what_is_wrong_is_named(log, tmp_path):
     path, _ = log
     found = pq.read_table(path)
     wrong = found.slice(15_000, 1).set_column(3, "clicks", pa.array([[True]]))
@@ -145,12 +139,9 @@ def test_what_is_wrong_comes_through_the_database(log, tmp_path):
         count_sessions(tmp_path / "wrong.parquet", tmp_path / "c.parquet")
     with pytest.raises(InputError, match="'heigth'"):
         count_sessions(path, tmp_path / "c.parquet", bias=["heigth"])
-    write_sessions(tmp_path / "text.parquet", [table([("train", 1.0, "q", [("a", True, 1)])])])
-    with pytest.raises(InputError, match="as before"):
-        count_sessions([path, tmp_path / "text.parquet"], tmp_path / "c.parquet")
     with pytest.raises(InputError, match="memory: 'a lot'"):
-        count_sessions(path, tmp_path / "c.parquet", memory="a lot")
-    assert {each.name for each in tmp_path.iterdir()} == {"wrong.parquet", "text.parquet"}
+        tt.read_log(path, memory="a lot")
+    assert {each.name for each in tmp_path.iterdir()} == {"wrong.parquet"}
 
 
 def test_cells_that_are_there_twice_are_added_up(tmp_path):
@@ -164,7 +155,7 @@ def test_cells_that_are_there_twice_are_added_up(tmp_path):
             "clicks": [1],
         }
     )
-    assert add_up_cells([once, once], tmp_path / "c.parquet") == 1
+    assert Counts.of_batches([once, once]).write(tmp_path / "c.parquet") == 1
     assert cells(tmp_path / "c.parquet") == {("a", "q", "d", 1): (6, 2)}
 
 
@@ -174,11 +165,11 @@ def test_ids_as_numbers_lose_nothing(tmp_path):
         ("train", 0.5, "q", [("b", True, 0)]),
     ]
     write_sessions(tmp_path / "s.parquet", [table(drawn)])
-    count_sessions(tmp_path / "s.parquet", tmp_path / "c.parquet", seen={"pages": 2})
+    count_sessions(tmp_path / "s.parquet", tmp_path / "c.parquet")
     numbered = tmp_path / "n.parquet"
-    assert number_cells(tmp_path / "c.parquet", numbered) == 3
+    log = log_of_format(tmp_path / "s.parquet", "sessions")
+    assert number_cells(log.count(log.cell_columns()), numbered).write(numbered) == 3
     assert pq.read_schema(numbered).field("document").type == pa.int32()
-    assert pq.read_metadata(numbered).metadata[b"pages"] == b"2"
     back = {
         (row["query_number"], row["document_number"]): (row["query"], row["document"])
         for row in pq.read_table(beside(numbered)).to_pylist()
