@@ -57,7 +57,7 @@ onstart:
         from twotowers.report.overview import write_overview, write_scales
 
         run = {"scale": config["scale"], "version": VERSION}
-        # Where there is no room for it, jobs will say so.
+        # Where the disk is full, jobs will say so.
         with suppress(OSError):
             os.makedirs(PLAN.figures, exist_ok=True)
             write_overview(PLAN.figures, PLAN["outlines"], **run)

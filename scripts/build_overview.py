@@ -20,7 +20,7 @@ def main(inputs, outputs, *, papers: dict[str, dict], scale: str, version: str) 
         scale, version: Of the run.
     """
     folder = dirname(outputs.overview)
-    rows = [row for found in summaries(folder, papers).values() for row in found["claims"]]
+    rows = [row for paper in summaries(folder, papers).values() for row in paper["claims"]]
     with atomic(outputs.claims) as path:
         table = pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
         table.to_csv(path, index=False, lineterminator="\n")

@@ -18,9 +18,9 @@ def main(inputs, outputs, *, source, folder: str) -> None:
             set (name, width, label_max, splits).
         folder: The folder of its files, also for downloads.
     """
-    found = manifest(obtain(resolve(source), folder))
+    listed = manifest(obtain(resolve(source), folder))
     with atomic(outputs[0]) as temporary:
-        temporary.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")
 
 
 if "snakemake" in globals():

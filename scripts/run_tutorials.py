@@ -50,9 +50,9 @@ def ran(text: str, folder: Path) -> str:
                 command, env=os.environ | {"PYTHONPATH": path}, stdout=subprocess.PIPE, check=True
             ).stdout.decode()
         else:
-            with redirect_stdout(io.StringIO()) as told:
+            with redirect_stdout(io.StringIO()) as stdout:
                 exec(block["code"], names)  # noqa: S102 (our own documentation)
-            said = told.getvalue()
+            said = stdout.getvalue()
         code = block[0].partition("\n```\n")[0] + "\n```\n"
         return code + (f"\n```text\n{said.rstrip()}\n```\n" if said else "")
 

@@ -23,7 +23,7 @@ from twotowers.root import ROOT
 from twotowers.workflow import dataset_jobs, planning
 from twotowers.workflow import plan as plans
 from twotowers.workflow.descriptions import (
-    _called,
+    _named,
     _names,
     items_needs,
     needs_data,
@@ -594,4 +594,4 @@ def test_a_setting_with_several_names_and_options_that_name_none():
     ],
 )
 def test_settings_are_called_what_the_drawing_calls_them(option, expected):
-    assert dict(_called(option, {"a", "b"})) == expected
+    assert dict(_named(option, {"a", "b"})) == expected

@@ -271,9 +271,9 @@ def test_every_element_is_closed_and_the_image_has_text_and_size(tmp_path, paper
 def test_items_claims_and_settings_have_links_of_their_own(tmp_path, item, paper):
     page = build(tmp_path, replace(paper, items=[item], claims=[claim(claim="2b", item="")]))
     ids = {values["id"] for _, values in tags(page) if "id" in values}
-    assert {"fig1", "claim-1", "claim-2b", "setting-misfit", "cite"} <= ids
+    assert {"fig1", "claim-1", "claim-2b", "setting-misfit"} <= ids
     links = [values["href"] for tag, values in tags(page) if tag == "a"]
-    for target in ("#fig1", "#claim-1", "#claim-2b", "#cite", "README.md", "../index.html"):
+    for target in ("#fig1", "#claim-1", "#claim-2b", "README.md", "../index.html"):
         assert target in links
     assert links.count("#setting-misfit") == 2, "the item's, and its own"
     assert {"sample2025/index.html#fig1", "sample2025/index.html#claim-1"} <= {

@@ -14,16 +14,16 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
 from tests.running import ran
-from tests.soak import running_jobs, soak
 from tests.workflow.project import PAPER, SMOKE, Finished, Project
-from twotowers.randomness import stream
 from twotowers.splits import SPLITS
 
 # With the tests of the pipeline, since they share the finished project.
@@ -77,11 +77,14 @@ def make(project: Project, *arguments: str) -> subprocess.CompletedProcess:
 def await_job(run: subprocess.Popen) -> int:
     """The process id of the first job of a run. Waits for the job."""
     deadline = time.monotonic() + 120
-    while not (jobs := running_jobs(run.pid)):
+    while True:
+        for child in psutil.Process(run.pid).children():
+            with suppress(psutil.Error):
+                if any(".snakemake/scripts/" in word for word in child.cmdline()):
+                    return child.pid
         assert run.poll() is None, "ended without a job"
         assert time.monotonic() < deadline, "no job began"
         time.sleep(0.05)
-    return next(iter(jobs))
 
 
 def ended(run: subprocess.Popen, timeout: float = 120) -> str:
@@ -347,12 +350,23 @@ def test_no_such_target(project):
 # At last
 
 
-def test_random_kills_and_that_nothing_of_all_this_has_stuck(project, finished, tmp_path):
-    """The trial ends when a run has made all that is missing, and compares it with `finished`."""
-    shares = {"claims": 1.0, f"fits/{PAPER}/appendix_a": 1.0}
-    rng = stream("kills in a test", 1)
-    with (tmp_path / "log").open("w") as log:
-        records = soak(project, finished.digests, rng, log, kills=2, between=4, shares=shares)
-        *_, record = records
-    assert record.faults == [], (tmp_path / "log").read_text()[-5000:]
-    assert len(record.kills) == 2
+@pytest.mark.parametrize("whole", [False, True])
+def test_kill_9_of_a_job_or_of_the_scheduler(project, finished, whole):
+    remove(project, STUDY)
+    run = project.start("--cores", "1", STUDY)
+    job = psutil.Process(await_job(run))
+    (run if whole else job).kill()
+    ended(run)
+    assert run.returncode != 0
+    # A job whose scheduler was killed ends by itself.
+    psutil.wait_procs([job], timeout=120)
+    if whole:
+        assert project.snakemake("--unlock").code == 0
+    check_made(project, finished, STUDY)
+
+
+def test_nothing_of_all_this_has_stuck(project, finished):
+    run = project.snakemake("--cores", "2")
+    assert run.code == 0, run.text
+    assert project.digests() == finished.digests
+    assert project.plan() == {}

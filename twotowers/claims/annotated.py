@@ -22,10 +22,10 @@ def of_each_query(scores, labels, *, where) -> dict[str, np.ndarray]:
         metric -> [queries]; 0 for a query without a relevant document.
 
     Example:
-        >>> found = of_each_query(
+        >>> metrics = of_each_query(
         ...     np.array([[0.2, 0.9, 0.1]]), np.array([[2, 0, 1]]), where=np.ones((1, 3), bool)
         ... )
-        >>> for name, value in found.items():
+        >>> for name, value in metrics.items():
         ...     print(name, value.round(3))
         dcg@1 [0.]
         dcg@3 [2.393]

@@ -39,9 +39,9 @@ def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
         >>> ndcg(scores, labels, where=np.ones((1, 3), bool)).round(3)
         array([0.631])
     """
-    found = dcg(scores, labels, where=where, topn=topn)
+    gained = dcg(scores, labels, where=where, topn=topn)
     best = dcg(labels, labels, where=where, topn=topn)
-    return np.divide(found, best, out=np.zeros(len(found)), where=best > 0)
+    return np.divide(gained, best, out=np.zeros(len(gained)), where=best > 0)
 
 
 def dcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:

@@ -208,14 +208,14 @@ class Rows:
         """Check [rows, width] numbers, which were `given` one row after the other."""
         good = np.isfinite(values)
         self.check(
-            good.all(1), field, lambda at: told(given[int(np.argmin(good))]), "finite numbers"
+            good.all(1), field, lambda at: value_text(given[int(np.argmin(good))]), "finite numbers"
         )
 
     def labels(self, values: pa.Array, field: str, expected: str = "numbers", kind=None):
         """[rows] float32 from 0 on; see `floats`."""
         labels = self.floats(values, field, expected, kind)
         good = (labels >= 0) & (labels <= LARGEST_LABEL)
-        self.check(good, field, lambda at: told(values[at]), "a number from 0 on")
+        self.check(good, field, lambda at: value_text(values[at]), "a number from 0 on")
         return labels
 
 
@@ -253,9 +253,9 @@ def whole_runs(
         yield rows, waiting, np.array([0])
 
 
-def told(value: pa.Scalar) -> str:
-    found = value.as_py()
-    return f"{'no value' if found is None else found} was found"
+def value_text(value: pa.Scalar) -> str:
+    given = value.as_py()
+    return f"{'no value' if given is None else given} was found"
 
 
 def _found(value: pa.Scalar) -> str:

@@ -23,7 +23,7 @@ def booktabs(
     columns: str,
     above: Sequence[str] = (),
 ) -> str:
-    """A whole tabular, below a comment that tells which packages it needs.
+    """A whole tabular, below a comment that names the packages it needs.
 
     Args:
         body: Rows of cells; texts, such as rules, are lines as they are.
@@ -87,7 +87,7 @@ def moment(
 
     Args:
         mean: To three decimals, or as a power of ten.
-        spread: The deviation; None if it is not told.
+        spread: The deviation; None if it is not printed.
         digits: Significant digits of a power of ten; 0 for decimals.
         bound: Whether the mean is known to be below that number only.
     """

@@ -76,15 +76,16 @@ def write_scales(figures: str | Path) -> None:
         figures: The folder of their folders.
     """
     figures = Path(figures)
-    found = {
+    finished = {
         scale: list(summaries(figures / scale).values())
         for scale in SCALES
         if (figures / scale / PAGE).exists()
     }
     tallied = {
-        scale: tally(row for each in own for row in each["claims"]) for scale, own in found.items()
+        scale: tally(row for each in own for row in each["claims"])
+        for scale, own in finished.items()
     }
-    render("scales.html.j2", figures / PAGE, scales=found, tallied=tallied)
+    render("scales.html.j2", figures / PAGE, scales=finished, tallied=tallied)
 
 
 def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
@@ -96,8 +97,8 @@ def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
     """
     folder = Path(folder)
     there = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
-    found = {key: _summary(folder / key / SUMMARY) for key in dict.fromkeys([*first, *there])}
-    return {key: summary for key, summary in found.items() if summary is not None}
+    known = {key: _summary(folder / key / SUMMARY) for key in dict.fromkeys([*first, *there])}
+    return {key: summary for key, summary in known.items() if summary is not None}
 
 
 def _waiting(paper: Mapping) -> dict:

@@ -25,7 +25,7 @@ from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
 from twotowers.report.printed import printed
 from twotowers.report.rendering import VERDICTS, link, render, svg_size
-from twotowers.report.words import bibtex, printed_name, seed_range
+from twotowers.report.words import printed_name, seed_range
 
 CLAIM_COLUMNS = ("paper", *COLUMNS)
 COUNTED_BY = {"stands_on": KINDS, "origin": ORIGINS}
@@ -184,7 +184,6 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
     """What the template needs of a paper."""
     rows = _rows(paper)
     return vars(paper) | {
-        "bibtex": bibtex(paper.key, paper.title, paper.citation),
         "brief": paper.brief and _brief_view(paper, rows),
         "readme": link(paper.readme),
         "tally": tally(rows),

@@ -15,11 +15,6 @@ ANYTHING = 1e6
 KINDS = {"fig": "Figure", "table": "Table", "appendix": "Appendix"}
 """What an item's name begins with, and how it is printed."""
 
-# Authors, then where and in which year, then what else tells where it is.
-_CITATION = re.compile(
-    r"(?P<authors>[^.:]+)\. (?P<where>[A-Za-z&\- ]+?) (?P<year>\d{4})(?:, (?P<rest>.+))?"
-)
-
 
 def numbered(number: float, one: str, many: str | None = None) -> str:
     """A number of things.
@@ -87,46 +82,3 @@ def claim_text(value: object) -> str:
         return f"{float(value):.4g}".replace("-", "−")
     except (TypeError, ValueError):
         return str(value)
-
-
-def bibtex(key: str, title: str, citation: str) -> str:
-    """An entry for a bibliography, from a paper's title and one-line citation.
-
-    Args:
-        key: The entry's name.
-        title: As printed.
-        citation: 'Authors. Venue Year, where'. A citation in another form becomes a note.
-
-    >>> print(bibtex("a2025", "On B & C", "Ann A, Bob B. ICTIR 2025, doi:10.1/2"))
-    @inproceedings{a2025,
-      title = {{On B \\& C}},
-      author = {Ann A and Bob B},
-      booktitle = {ICTIR},
-      year = {2025},
-      doi = {10.1/2}
-    }
-    >>> print(bibtex("b2008", "My 50 % log", "Me. Models: somebody, WSDM 2008"))
-    @misc{b2008,
-      title = {{My 50 \\% log}},
-      note = {Me. Models: somebody, WSDM 2008}
-    }
-    """
-    fields = {"title": f"{{{title}}}"}
-    found = _CITATION.fullmatch(citation)
-    if found:
-        fields["author"] = re.sub(r",? and |, ", " and ", found["authors"])
-        fields |= {"booktitle": found["where"], "year": found["year"]}
-        if rest := found["rest"]:
-            name = "doi" if rest.startswith("doi:") else "note"
-            fields[name] = rest.removeprefix("doi:")
-    else:
-        fields["note"] = citation
-    kind = "inproceedings" if found else "misc"
-    fields = {name: text if name == "doi" else _escaped(text) for name, text in fields.items()}
-    lines = [f"  {name} = {{{text}}}" for name, text in fields.items()]
-    return f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}"
-
-
-def _escaped(text: str) -> str:
-    """Text with what LaTeX reads as commands made literal."""
-    return re.sub(r"([&%#_$])", r"\\\1", text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from twotowers.claims.data_provenance import REAL, STAND_IN, UNVERIFIED, weakest
@@ -43,7 +42,7 @@ def items_needs(plan: Planner, paper: str) -> dict[str, list[str]]:
 NAMING = ("settings", "panels", "groups", "lines")
 """Options of drawings that name settings."""
 NOTES = {STAND_IN: "generated stand-in for", REAL: "real", UNVERIFIED: "unverified"}
-"""How each kind of data is called before its name."""
+"""The words before the name of a data set, for each kind of data."""
 
 
 def source_note(plan: Planner, paper: str, item: str) -> str:
@@ -71,7 +70,7 @@ def outlines(plan: Planner) -> dict[str, dict]:
 
 
 def page_paper(plan: Planner, key: str) -> dict:
-    """All that a paper's page says beyond its results. Paths are the project's."""
+    """What a paper's page shows besides its results. Paths are relative to the project."""
     paper = plan.papers[key]
     return {
         "key": key,
@@ -105,31 +104,30 @@ def _page_item(plan: Planner, paper: str, name: str) -> dict:
 
 
 def _headings(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """The column along the axis of a figure is called what the axis is, without its remarks."""
+    """The heading of the column along the x axis: the label of the axis, without its remarks."""
     if "xlabel" not in parameters:
         return {}
     return {parameters.get("along", "amount"): parameters["xlabel"].partition(" (")[0]}
 
 
 def _names(options: Mapping[str, Any], settings: set[str]) -> dict[str, str]:
-    """What the drawing of an item calls its settings, but for those with several names."""
-    given = [_called(options.get(name), settings) for name in NAMING]
-    found: dict[str, set[str]] = {}
-    for setting, name in chain.from_iterable(given):
-        found.setdefault(setting, set()).add(name)
-    return {setting: names.pop() for setting, names in found.items() if len(names) == 1}
+    """The name that a drawing gives to each setting; those with several names are left out."""
+    names: dict[str, set[str]] = {}
+    for option in NAMING:
+        for setting, name in _named(options.get(option), settings):
+            names.setdefault(setting, set()).add(name)
+    return {setting: own.pop() for setting, own in names.items() if len(own) == 1}
 
 
-def _called(option: Any, settings: set[str], *groups: str) -> Iterator[tuple[str, str]]:
-    """Settings, and what an option of a drawing calls them: {setting: name}, or {name: setting},
-    perhaps in groups."""
+def _named(option: Any, settings: set[str], *groups: str) -> Iterator[tuple[str, str]]:
+    """Pairs of setting and name in an option: {setting: name} or {name: setting}, also nested."""
     for key, value in option.items() if isinstance(option, Mapping) else ():
         if key in settings and isinstance(value, str):
             yield key, ", ".join([*groups, value])
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str) and one in settings:
                 yield one, ", ".join([*groups, str(key)])
-        yield from _called(value, settings, *groups, str(key))
+        yield from _named(value, settings, *groups, str(key))
 
 
 def _page_need(plan: Planner, paper: str, name: str) -> dict:

@@ -1,5 +1,4 @@
-"""What recorded verdicts of a paper are compared with: its files, and a digest of what is behind
-its verdicts today."""
+"""A digest of the code and settings behind a paper's verdicts: are recorded ones of today?"""
 
 from __future__ import annotations
 
@@ -32,8 +31,8 @@ SCRIPTS = tuple(
 
 def recorded(plan: Planner, paper: str) -> list[str]:
     """The files with verdicts of earlier runs that are kept with a paper."""
-    found = sorted((plan.root / "papers" / paper / "recorded").glob("*.csv"))
-    return [str(path.relative_to(plan.root)) for path in found]
+    files = sorted((plan.root / "papers" / paper / "recorded").glob("*.csv"))
+    return [str(path.relative_to(plan.root)) for path in files]
 
 
 def evidence_digest(plan: Planner, paper: str) -> str:
@@ -59,5 +58,5 @@ def evidence_digest(plan: Planner, paper: str) -> str:
     if any(dataset.of.format == LETOR for dataset in datasets.values()):
         makers.add("twotowers/datasets/letor.py")
     behind = plan.code(*SCRIPTS, *sorted(makers), *sorted([*kinds, *own]))
-    said = json.dumps([behind, settings], sort_keys=True)
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+    text = json.dumps([behind, settings], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -60,13 +60,13 @@ def code_digest(*sources: str | Path, root: Path = ROOT, unused: Collection[Edge
 def _closure(
     paths: Iterable[Path], root: Path, cut: Collection[tuple[Path, Path]] = ()
 ) -> set[Path]:
-    found, waiting = set(), list(paths)
+    files, waiting = set(), list(paths)
     while waiting:
         path = waiting.pop()
-        if path not in found:
-            found.add(path)
+        if path not in files:
+            files.add(path)
             waiting += (each for each in _imports(path, root) if (path, each) not in cut)
-    return found
+    return files
 
 
 @cache
@@ -75,8 +75,8 @@ def _imports(path: Path, root: Path) -> list[Path]:
     _, names = _read(path)
     # The law of a stand-in, and the table of sources, are data beside the module that reads them.
     data = [path.with_suffix(".yaml")] if path.suffix == ".py" else []
-    found = [file for name in sorted(names) for file in _files(name, root)]
-    return found + [file for file in data if file.is_file()]
+    files = [file for name in sorted(names) for file in _files(name, root)]
+    return files + [file for file in data if file.is_file()]
 
 
 def _files(module: str, root: Path) -> Iterator[Path]:

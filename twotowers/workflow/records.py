@@ -86,7 +86,7 @@ def read(path: str | Path) -> dict[str, str]:
 def cost(paths: Iterable[str | Path]) -> dict[str, float | None]:
     """What the jobs with these logs took: `seconds` of all, and `megabytes` of the largest.
 
-    Both are None if a log does not tell.
+    Both are None if a log has no such line.
     """
     jobs = [read(path) if Path(path).exists() else {} for path in paths]
     if not all({"seconds", "memory"} <= job.keys() for job in jobs):
@@ -117,11 +117,11 @@ def cause(error: Exception) -> str:
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the installed PACKAGES."""
-    found = {"Python": platform.python_version()}
+    installed = {"Python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            installed[name] = metadata.version(name)
+    return installed
 
 
 def device() -> str:

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import check_names, column_names, read_batches
-from twotowers.files.columns import Rows, is_text, told, whole_runs, wrong_type
+from twotowers.files.columns import Rows, is_text, value_text, whole_runs, wrong_type
 from twotowers.files.rankings import Rankings
 from twotowers.files.seen import Seen
 from twotowers.logs.sessions import Stream, check_free, conform
@@ -293,7 +293,7 @@ def text_columns(batch: pa.RecordBatch, rows: Rows) -> dict[str, pa.Array]:
         tokens = flat.to_numpy(zero_copy_only=False)
         good = (tokens >= 0) & (tokens < 2**31)
         rows.inside(column).check(
-            good, name, lambda at, flat=flat: told(flat[at]), "token ids from 0 on"
+            good, name, lambda at, flat=flat: value_text(flat[at]), "token ids from 0 on"
         )
         found[name] = pa.ListArray.from_arrays(
             pa.array(np.append(0, np.cumsum(column.value_lengths())), pa.int32()),

@@ -67,7 +67,7 @@ def tex(
     """A booktabs table: two lines per row, the printed one in grey.
 
     Args:
-        digits: From metrics that are told as powers of ten, without deviation, to their digits.
+        digits: From metrics that are printed as powers of ten, without deviation, to their digits.
     """
     keys = [*rows, "source", "metric", *(across or {}), "statistic"]
     cells = table.set_index(keys)["value"].to_dict()
@@ -82,8 +82,8 @@ def tex(
                     key, power = (*line, source, *column), (digits or {}).get(column[0], 0)
                     bound = cells.get((*key, "upper bound"))
                     mean, sd = (cells.get((*key, what)) for what in ("mean", "sd"))
-                    told = mean if bound is None else bound
-                    texts.append(moment(told, sd, digits=power, bound=bound is not None))
+                    value = mean if bound is None else bound
+                    texts.append(moment(value, sd, digits=power, bound=bound is not None))
                 body.append([name if source == "reproduced" else "", *texts])
     return booktabs(["Method", "", *columns.values()], body, columns="ll" + "r" * len(columns))
 
