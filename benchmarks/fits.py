@@ -1,11 +1,10 @@
-"""Fits of the same log to the same loss: by counts, by sessions, and by session replay."""
+"""Fits of the same log to the same loss: by counts, and by session replay."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 
-import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.measure import ROOT, child
@@ -17,7 +16,6 @@ from twotowers.files.yamls import read_yaml
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import Sessions
-from twotowers.losses.likelihood import SessionLoss
 from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.towers.two_towers import two_towers
@@ -37,25 +35,22 @@ REPLAY = {"learning_rate": 0.003, "batch": 512, "patience": 3, "min_delta": MIN_
 SETTINGS = {"linear": "fit-linear", "deep": "example-deep"}
 """Settings that train on counts. The deep tower is as in Figures 1 and 5."""
 
-
-METHODS = {"counts": None, "replay": None, "sessions": "replay"}
-"""Each way to fit a log, and the one that it follows: a method with the same losses at the same
-steps. Then only one epoch is timed, since all cost the same."""
+METHODS = ("counts", "replay")
 
 
 def run(*, sessions: int, queries: int, epochs: int) -> Iterator[dict]:
     """Yield a row per method and tower, the slowest last."""
-    for method, follows in METHODS.items():
+    for method in METHODS:
         for tower in TOWERS:
             fitted = child(
                 "benchmarks.fits:fit_log",
                 method=method,
                 tower=tower,
                 log=str(write_log(tower, queries, sessions, TEMPERATURE)),
-                epochs=1 if follows else epochs,
+                epochs=epochs,
             )
             row = {"tower": tower, "method": method, "sessions": sessions}
-            yield {**row, "follows": follows, **fitted}
+            yield {**row, **fitted}
 
 
 def fit_log(*, method: str, tower: str, log: str, epochs: int) -> dict:
@@ -71,9 +66,6 @@ def fit_log(*, method: str, tower: str, log: str, epochs: int) -> dict:
         return timed_fit(model, objectives, counts_settings(tower, epochs), seed=SEED)
     steps = -(-len(sessions.query) // REPLAY["batch"])
     settings = FitSettings(**REPLAY, steps=steps, epochs=epochs)
-    if method == "sessions":
-        objectives = [from_sessions(*split) for split in data]
-        return timed_fit(model, objectives, settings, seed=SEED)
     return replay(model, *(Arrays(*split) for split in data), settings, seed=SEED)
 
 
@@ -98,12 +90,6 @@ def from_counts(features: np.ndarray, log: Sessions):
     narrow = np.min_scalar_type(int(counts.impressions.max()))
     lane = Counts(counts.impressions[None].astype(narrow), counts.clicks[None].astype(narrow))
     return count_loss(Split(features, np.ones(features.shape[:2], bool), None, lane))
-
-
-def from_sessions(features: np.ndarray, log: Sessions) -> SessionLoss:
-    """The objective on sessions, one lane."""
-    columns = (log.query, log.documents, log.clicks, log.where)
-    return SessionLoss(jnp.asarray(features), *(jnp.asarray(column)[None] for column in columns))
 
 
 def timed_fit(model, objectives, settings: FitSettings, *, seed: int) -> dict:
@@ -135,7 +121,6 @@ def summary(rows: list[dict], baseline: str = "replay") -> list[dict]:
         rows: as `run` yields them.
         baseline: the method to compare times and position bias with.
     """
-    rows = [completed(row, rows) for row in rows]
     base = {row["tower"]: row for row in rows if row["method"] == baseline}
     table = []
     for row in rows:
@@ -161,16 +146,6 @@ def bias_difference(row: dict, reference: dict) -> float:
     """Largest difference at any position, relative to the first position."""
     off = np.subtract(row["bias"], reference["bias"])
     return float(np.abs(off - off[0]).max())
-
-
-def completed(row: dict, rows: list[dict]) -> dict:
-    """A row with one timed epoch, completed with the losses of the method that it follows."""
-    if not row.get("follows"):
-        return row
-    keys = row["tower"], row["follows"]
-    leader = next(each for each in rows if (each["tower"], each["method"]) == keys)
-    seconds = row["seconds"][-1] / len(row["seconds"]) * np.arange(1, len(leader["nll"]) + 1)
-    return row | {"seconds": seconds.tolist(), "nll": leader["nll"], "bias": leader["bias"]}
 
 
 def time_to(row: dict, target: float) -> float | None:

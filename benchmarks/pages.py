@@ -90,7 +90,8 @@ class Table:
         rows = self.rows(results[self.part]["rows"])
         texts = ([cell(row.get(key), form) for _, key, form in parsed] for row in rows)
         table = markdown([heading for heading, *_ in parsed], texts)
-        return f"{table}\n\n{where(results[self.part]['machine'])}"
+        machines = [row["machine"] for row in rows if "machine" in row]  # of a run of its own
+        return f"{table}\n\n{where((machines or [results[self.part]['machine']])[0])}"
 
 
 def scaling_table(grid: str, *sizes: str) -> Table:
@@ -107,14 +108,10 @@ def scaling_table(grid: str, *sizes: str) -> Table:
             own = table.setdefault(tuple(row[size] for size in sizes), row | {"peak": 0})
             own[f"{row['tower']} epoch"] = row["seconds"] / row["epochs"]
             own["peak"] = max(own["peak"], row["peak_gb"])
-        for row in (row for row in rows if row["grid"] == "two jobs" and grid == "lanes"):
-            table[(row["lanes"],)][f"{row['tower']} two"] = row["seconds"] / row["epochs"]
         return list(table.values())
 
     columns = "".join(f"{size}{'' if size == 'temperature' else ' : ,'} | " for size in sizes)
     columns += "".join(f"{tower}, s = {tower} epoch : # | " for tower in scaling.TOWERS)
-    if grid == "lanes":
-        columns += "".join(f"{tower}, two jobs, s = {tower} two : # | " for tower in scaling.TOWERS)
     return Table("scaling", f"{columns}most memory, GB = peak : .2f", make)
 
 
@@ -157,19 +154,18 @@ TABLES: dict[str, Table] = {
         clickmodels.by_sessions,
     ),
     "clickmodels-longest": Table(
-        "clickmodels_longest",
+        "clickmodels",
         "model : upper | pairs : , | reading, s = read : # | "
         "estimation, s = estimation : # | peak memory, GB = fit_gb : .2f",
-        lambda rows: [row for row in rows if row["what"] == "fit"],
+        lambda rows: [row for row in rows if row["what"] == "copies"],
     ),
     "clickmodels-errors": Table(
-        "clickmodels_errors",
+        "clickmodels",
         "model : upper | probabilities = number : , | EM, s = estimation : # | "
         "errors, s = errors : # | peak memory before, GB = fit_gb : .2f | "
         "with errors, GB = peak_gb : .2f",
-        lambda rows: [row for row in rows if row["sessions"] == rows[-1]["sessions"]],
+        lambda rows: [row for row in rows if row["what"] == "errors"],
     ),
-    "pipeline": Table("pipeline", " = what | s = seconds : #"),
     "gpu": Table(
         "gpu",
         " = what | fits : , | s = seconds : #"

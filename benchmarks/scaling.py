@@ -6,7 +6,6 @@ All fits have the same number of steps, without early stopping.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import jax
@@ -37,8 +36,6 @@ GRIDS = {
         for power in (6, 8)
     ],
     "lanes": [{"lanes": lanes} for lanes in LANES],
-    # The lanes of a setting on two cores: two jobs side by side, with half of the lanes each.
-    "two jobs": [{"lanes": lanes} for lanes in LANES],
 }
 TOWERS = ("linear", "deep")
 
@@ -64,25 +61,15 @@ def run(*, epochs: int, rounds: int, base: dict, grids: list[str]) -> Iterator[d
     for grid in grids:
         for tower in TOWERS:
             curve = [BASE | base | change for change in GRIDS[grid]]
-            measure = partial(measure_size, grid, tower=tower, epochs=epochs)
-            tries = zip(*([measure(size) for size in curve] for _ in range(rounds)), strict=True)
+            measure = partial(child, f"{__name__}:time_fit", environment=ONE_THREAD)
+            training = {"tower": tower, "epochs": epochs}
+            tries = zip(
+                *([measure(**size, **training) for size in curve] for _ in range(rounds)),
+                strict=True,
+            )
             for size, found in zip(curve, tries, strict=True):
                 fastest = min(found, key=lambda each: each["seconds"])
                 yield {"grid": grid, "tower": tower, **size, **fastest}
-
-
-def measure_size(grid: str, size: dict, **training) -> dict:
-    """One size of a curve. `two jobs` is the slower of two jobs with half of the lanes each."""
-    jobs = min(2, size["lanes"]) if grid == "two jobs" else 1
-    return side_by_side(jobs, **size | {"lanes": size["lanes"] // jobs}, **training)
-
-
-def side_by_side(jobs: int, **size) -> dict:
-    """The slowest of equal fits that run at the same time in processes of their own."""
-    fit_once = partial(child, "benchmarks.scaling:time_fit", environment=ONE_THREAD, **size)
-    with ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(lambda _: fit_once(), range(jobs)))
-    return max(found, key=lambda each: each["seconds"])
 
 
 def time_fit(*, tower: str, epochs: int, **size) -> dict:

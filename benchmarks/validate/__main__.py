@@ -42,9 +42,14 @@ def run(study: Study, cases: list[str], draws: int, processes: int) -> None:
 
 def fill_pages() -> None:
     """Fill the tables of all pages."""
-    for module in MODULES:
+    for module in measured():
         for page, tables in module.tables().items():
             fill_page(page, tables)
+
+
+def measured() -> list:
+    """The modules whose studies all have results."""
+    return [m for m in MODULES if all(study.path.exists() for study in m.STUDIES.values())]
 
 
 def main(arguments: list[str] | None = None) -> None:

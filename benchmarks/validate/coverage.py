@@ -8,8 +8,8 @@ of each kind of relevance.
 
 The thresholds count intervals without doubt, draw by draw. Whether a draw is beyond doubt depends
 on its clicks, and so on its estimate: close to 20 swaps, those that are counted estimate too much.
-So the table also has the coverage of all intervals of the factors whose median over draws is beyond
-doubt (`identified`), which was added after the first failure was seen.
+So the page also has the coverage of all intervals, which was added after the first failure was
+seen.
 
 Settings differ in one thing at a time from a sparse log of position-based users, whose relevance
 does not depend on rank and whose pages show many swaps:
@@ -42,7 +42,6 @@ from benchmarks.validate.study import Study
 from scripts.filling import markdown
 from twotowers.claims.statistics import frequency_interval
 from twotowers.fitting.conditional import fit_conditional
-from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.marginal import fit_marginal
@@ -206,7 +205,7 @@ ESTIMATORS: dict[str, Callable[[PairCounts], object]] = {
     "click rates": lambda counts: harvest(counts, "naive"),
     "marginal": fit_marginal,
 }
-SLOW = {"marginal", "marginal, by rank", "additive"}
+SLOW = {"marginal", "additive"}
 """Estimators that see one draw in twenty, unless they are judged."""
 
 
@@ -261,8 +260,6 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 
 def judged(found: pd.DataFrame) -> pd.DataFrame:
     """A row per setting and estimator: coverage over its factors, and what misses thresholds."""
-    enough = (found["swaps"] >= ENOUGH_SWAPS) & (found["queries"] >= ENOUGH_QUERIES)
-    found = found.assign(enough=enough)
     rows = []
     for (setting, estimator), group in found.groupby(["setting", "estimator"], sort=False):
         sure, covered = group["sure"].sum(), group["covered"].sum()
@@ -280,23 +277,13 @@ def judged(found: pd.DataFrame) -> pd.DataFrame:
                 "judged": SETTINGS[setting].judged == estimator,
                 "bias": group["bias"].abs().max(),
                 "coverage": coverage,
-                "least": (some["covered"] / some["sure"]).min() if len(some) else np.nan,
-                "identified": _share(group, group["enough"]),
                 "with doubt": group["covered_all"].sum() / max(group["known"].sum(), 1),
                 "sure": sure / group["draws"].sum(),
-                "silent": silent,
                 "length": group["length"].median(),
-                "seconds": group["seconds"].median(),
                 "meets": meets and silent <= SILENT,
             }
         )
     return pd.DataFrame(rows)
-
-
-def _share(group: pd.DataFrame, chosen: pd.Series) -> float:
-    """Coverage of all intervals of the chosen factors; NaN if there are none."""
-    known = group.loc[chosen, "known"].sum()
-    return group.loc[chosen, "covered_all"].sum() / known if known else np.nan
 
 
 def draw_priors(relevance: str, seed: int) -> list[dict]:

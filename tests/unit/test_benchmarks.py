@@ -11,17 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import (
-    beside_clax,
-    clickmodels,
-    clickmodels_errors,
-    clickmodels_longest,
-    fits,
-    gpu,
-    measure,
-    pages,
-    worlds,
-)
+from benchmarks import beside_clax, clickmodels, fits, gpu, measure, pages, worlds
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
 from benchmarks.replay import Arrays, replay
@@ -97,7 +87,7 @@ def test_a_fit_is_compared_at_the_first_epoch_that_reaches_the_target():
     rows = [
         row("counts", [1, 2, 3], [0.5, 0.3, 0.2], [1, 0.5]),
         row("replay", [40, 80, 120], [0.6, 0.4, 0.3], [0, -0.51]),
-        row("sessions", [1, 2], [0.6, 0.31], [0, 0]),
+        row("other", [1, 2], [0.6, 0.31], [0, 0]),
     ]
     ours, theirs, never = fits.summary(rows)
     assert (ours["to_target"], theirs["to_target"], never["to_target"]) == (2, 120, None)
@@ -150,14 +140,6 @@ def test_seconds_beside_the_peers(results):
     assert clickmodels.by_sessions(rows) == [{"model": "gctr", "seconds 10": 2, "fit_gb 10": 1}]
 
 
-def test_a_row_of_one_timed_epoch_takes_the_losses_and_epochs_of_the_one_it_follows():
-    leader = {"tower": "deep", "method": "a", "seconds": [1, 2, 3], "nll": [3, 2, 1], "bias": [0]}
-    slow = {"tower": "deep", "method": "b", "seconds": [7], "nll": [9], "bias": [9], "follows": "a"}
-    expected = slow | {"seconds": [7, 14, 21], "nll": [3, 2, 1], "bias": [0]}
-    assert fits.completed(slow, [leader, slow]) == expected
-    assert fits.completed(leader, [leader, slow]) == leader
-
-
 # The command.
 
 
@@ -181,9 +163,8 @@ def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, c
     assert set(clickmodels.PUBLISHED) == set(MODELS)
     # By counting cells and pages, by EM of cells and of pages.
     some = {name: MODELS[name] for name in ("gctr", "cm", "pbm", "dbn")}
-    for part in (clickmodels, clickmodels_longest, clickmodels_errors):
-        monkeypatch.setattr(part, "MODELS", some)
-    main(["clickmodels", "clickmodels_longest", "clickmodels_errors", "--quick"])
+    monkeypatch.setattr(clickmodels, "MODELS", some)
+    main(["clickmodels", "--quick"])
     rows = pages.read(tmp_path / "quick")["clickmodels"]["rows"]
     fitted = {row["model"]: row for row in rows if row["what"] == "fit"}
     assert set(fitted) == set(some)
@@ -197,15 +178,14 @@ def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, c
     )
     assert {"plain scan", "group-by, DuckDB"} < {row["what"] for row in rows}
     assert "fitting dbn to 2,000 sessions" in capsys.readouterr().err
-    longest = pages.read(tmp_path / "quick")["clickmodels_longest"]["rows"]
-    longest = {row["model"]: row for row in longest if row["what"] == "fit"}
+    longest = {row["model"]: row for row in rows if row["what"] == "copies"}
     assert set(longest) == {"gctr", "cm", "pbm"}
     # Copies of pages add no pairs.
     assert {row["sessions"] for row in longest.values()} == {6000}
     assert all(row["pairs"] == fitted[name]["pairs"] for name, row in longest.items())
-    errors = pages.read(tmp_path / "quick")["clickmodels_errors"]["rows"]
+    errors = [row for row in rows if row["what"] == "errors"]
     pairs = fitted["dbn"]["pairs"]
-    # Beside the documents', PBM has ten probabilities of examination, DBN one of continuation.
+    # With the documents', PBM has ten probabilities of examination, DBN one of continuation.
     assert [row["number"] for row in errors] == [pairs + 10, 2 * pairs + 1]
     # Examination of the first position has no error, since it fixes the scale.
     assert [row["with_error"] * row["number"] for row in errors] == [pairs + 9, 2 * pairs + 1]

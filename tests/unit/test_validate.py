@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from benchmarks.validate import study, usefulness
-from benchmarks.validate.__main__ import MODULES, run
+from benchmarks.validate.__main__ import measured, run
 from scripts.filling import filled
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])
+@pytest.mark.parametrize("module", measured(), ids=lambda module: module.__name__.split(".")[-1])
 def test_pages_have_the_tables_of_the_results(module):
     for page, tables in module.tables().items():
         text = page.read_text(encoding="utf-8")
