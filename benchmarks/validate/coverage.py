@@ -372,10 +372,10 @@ def _estimators(table: pd.DataFrame) -> str:
 
 
 def _priors(table: pd.DataFrame) -> str:
-    """A row per estimator and law of relevance: the curve at some positions."""
-    positions = ("2", "3", "5", "10")
+    """A row per estimator: the curve at some positions, where relevance follows rank."""
+    positions, table = ("2", "3", "5", "10"), table[table["relevance"] == "following"]
     rows = (
-        [row["relevance"], row["estimator"], *(f"{row[name]:.3g}" for name in positions)]
+        [row["estimator"], *(f"{row[name]:.3g}" for name in positions)]
         for row in table.replace({"estimator": NAMES}).to_dict("records")
     )
-    return markdown(["relevance", "estimate", *positions], rows)
+    return markdown(["estimate", *positions], rows)
