@@ -78,12 +78,6 @@ def test_rank_sorts_within_queries_and_keeps_the_order_of_ties():
     np.testing.assert_array_equal(cut.features, data.features[[1, 2, 3, 4, 6, 8]])
 
 
-@pytest.mark.parametrize("top", [0, 2.5])
-def test_top_out_of_range(top):
-    with pytest.raises(InputError, match="top"):
-        rank(lists([0, 1]), np.zeros(2), top=top)
-
-
 @pytest.mark.parametrize(("share", "number"), [(0.001, 1), (0.1, 3), (0.5, 17), (1, 35)])
 def test_a_share_of_whole_queries(share, number):
     data = lists(*[[0, 1, 2]] * 35)

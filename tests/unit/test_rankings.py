@@ -34,11 +34,6 @@ def test_rows_of_a_query_must_be_contiguous():
         Rankings(np.array([1, 2, 1]), np.zeros(3), np.zeros(3), np.zeros((3, 1)))
 
 
-def test_columns_must_be_of_one_length():
-    with pytest.raises(InputError, match="different lengths"):
-        Rankings(np.array([1, 2]), np.zeros(2), np.zeros(3), np.zeros((2, 1)))
-
-
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.integers(0, 2))
 def test_pad_and_mask_invert(lengths, spare):
     length = max(lengths) + spare
@@ -49,11 +44,6 @@ def test_pad_and_mask_invert(lengths, spare):
     np.testing.assert_array_equal(padded[where], values)
     assert not padded[~where].any()
     assert where.sum(1).tolist() == lengths
-
-
-def test_pad_refuses_longer_lists():
-    with pytest.raises(InputError, match="3 documents does not fit into 2"):
-        pad(np.arange(3), np.array([0, 3]), 2)
 
 
 def test_round_trip(tmp_path):

@@ -99,33 +99,19 @@ class Rows:
             hint: what else an error says after what is expected.
         """
         expected = f"a whole number from {low} on{hint}"
-        found = self._cast(column, field, expected, pa.int64(), pa.float64(), pa.bool_())
-        with np.errstate(invalid="ignore"):
-            good = (found >= low) & (found <= MOST) & (found == np.floor(found.astype(float)))
-        self.check(good, field, lambda at: _found(column[at]), expected)
-        return found.astype(np.int64)
-
-    def real(self, column: pa.Array, field: str) -> np.ndarray:
-        """Finite numbers, or text that holds some, as float32."""
-        expected = "a number below 3e38"
-        found = self._cast(column, field, expected, pa.float64(), safe=False)
-        good = np.abs(found) < np.finfo(np.float32).max
-        self.check(good, field, lambda at: _found(column[at]), expected)
-        return found.astype(np.float32)
-
-    def _cast(
-        self, column: pa.Array, field: str, expected: str, *kinds: pa.DataType, safe: bool = True
-    ) -> np.ndarray:
-        """A column as the first of some types that holds all its values."""
         self.present(column, field, expected)
         if is_text(column.type):
             column = pc.utf8_trim_whitespace(column)
-        if (found := _numbers(column, kinds, safe)) is None:
-            each = (_numbers(column.slice(at, 1), kinds, safe) for at in range(len(column)))
+        if (numbers := _numbers(column)) is None:
+            each = (_numbers(column.slice(at, 1)) for at in range(len(column)))
             good = np.array([one is not None for one in each])
             good[np.argmin(good)] = False
-            self.check(good, field, lambda at: _found(column[at]), expected)
-        return found
+        else:
+            with np.errstate(invalid="ignore"):
+                good = (numbers >= low) & (numbers <= MOST)
+                good &= numbers == np.floor(numbers.astype(float))
+        self.check(good, field, lambda at: _found(column[at]), expected)
+        return numbers.astype(np.int64)
 
     def runs(
         self,
@@ -262,10 +248,11 @@ def _found(value: pa.Scalar) -> str:
     return f"{value.as_py()!r}"[:40] + " was found"
 
 
-def _numbers(column: pa.Array, kinds: Iterable[pa.DataType], safe: bool) -> np.ndarray | None:
-    for kind in kinds:
+def _numbers(column: pa.Array) -> np.ndarray | None:
+    """A column as whole numbers, else numbers, else booleans; None if a value is none of these."""
+    for kind in (pa.int64(), pa.float64(), pa.bool_()):
         try:
-            return column.cast(kind, safe=safe).to_numpy(zero_copy_only=False)
+            return column.cast(kind).to_numpy(zero_copy_only=False)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
     return None

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.errors import InputError, check_range
+from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import MATRIX, matrix_of, read_table, rows_of
 
@@ -43,10 +43,7 @@ class Rankings:
     features: np.ndarray
 
     def __post_init__(self):
-        rows = len(self.query)
-        if not rows == len(self.document) == len(self.label) == len(self.features):
-            raise InputError("the columns of a ranking have different lengths")
-        if rows and len(np.unique(self.query)) != len(self.offsets) - 1:
+        if len(self.query) and len(np.unique(self.query)) != len(self.offsets) - 1:
             raise InputError("rows of one query must be contiguous", field="query")
 
     @property
@@ -96,8 +93,6 @@ def pad(values: np.ndarray, offsets: np.ndarray, length: int) -> np.ndarray:
         [queries, length, ...] of the same dtype.
     """
     lengths = np.diff(offsets)
-    if len(lengths) and lengths.max() > length:
-        raise InputError(f"a list of {lengths.max()} documents does not fit into {length}")
     padded = np.zeros((len(lengths), length, *values.shape[1:]), values.dtype)
     padded[mask(lengths, length)] = values
     return padded
@@ -120,8 +115,6 @@ def rank(rankings: Rankings, scores: np.ndarray, *, top: int | None = None) -> R
     Returns:
         Rankings in which the place of a document in its list is its rank.
     """
-    if top is not None:
-        check_range(top, field="top", low=1, high=np.inf, whole=True)
     offsets = rankings.offsets
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     order = np.lexsort((-scores, query))
