@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
-import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -562,40 +561,6 @@ def test_a_log_in_xml_keeps_its_own_reader(tmp_path, monkeypatch):
     assert pq.read_table(tmp_path / "log.parquet").equals(log)
 
 
-def test_a_yandex_log_may_be_refused_for_clicks_off_the_page(tmp_path):
-    (tmp_path / "trainSample").write_text(YANDEX)
-    entry = replace(
-        source("yandex_20_queries"), reading={"strays": "error"}, files_sha256={LOG: None}
-    )
-    manifest = tmp_path / "manifest.json"
-    manifest.write_text(json.dumps({LOG: {"path": str(tmp_path / "trainSample")}}))
-    with pytest.raises(InputError, match="9 is clicked and not on the page"):
-        parse([manifest], tmp_path / "log.parquet", entry, LOG)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "where"),
-    [
-        ("yandex_20_queries", "7_1\t5,6 : 6; 7_1 5 :", "trainSample: query: record 2: "),
-        ("tiangong_st", "<a>\n<session>\n</a>", "sogousessiontrack2020.xml:3: "),
-    ],
-)
-def test_a_broken_click_log_leaves_no_file(tmp_path, name, text, where):
-    entry = source(name)
-    path = tmp_path / entry.splits[LOG]
-    path.write_text(text)
-    (tmp_path / "manifest.json").write_text(json.dumps({LOG: {"path": str(path)}}))
-    with pytest.raises(InputError, match=re.escape(where)):
-        parse([tmp_path / "manifest.json"], tmp_path / "out" / "log.parquet", entry, LOG)
-    assert list(tmp_path.rglob("*.parquet*")) == []
-
-
-def test_a_click_log_of_another_checksum_is_refused(tmp_path):
-    (tmp_path / "trainSample").write_text(YANDEX)
-    with pytest.raises(InputError, match=r"trainSample: .*damaged or another version"):
-        fetched(tmp_path, "yandex_20_queries")
-
-
 # Real data: fetch, parse, preprocess
 
 
@@ -649,32 +614,6 @@ def test_a_split_is_parsed(tmp_path):
     assert lists.query.tolist() == [1, 1]
     assert lists.label.tolist() == [2, 0]
     assert lists.features.tolist() == [[0.5, 0, -1], [0, 1000, 0]]
-
-
-def test_a_missing_split_is_named(tmp_path):
-    source = local_data(tmp_path / "data")
-    (tmp_path / "data" / "validation.txt").unlink()
-    with pytest.raises(InputError, match=r"validation\.txt: the validation split of mine is miss"):
-        fetched(tmp_path / "data", source)
-    assert not (tmp_path / "manifest.json").exists()
-
-
-def test_a_file_with_another_checksum_is_refused(tmp_path):
-    names = {"train": "train.txt", "validation": "vali.txt", "test": "test.txt"}
-    for name in names.values():
-        (tmp_path / "Fold1" / name).parent.mkdir(exist_ok=True)
-        (tmp_path / "Fold1" / name).write_text("0 qid:1 1:1\n")
-    actual = hashlib.sha256(b"0 qid:1 1:1\n").hexdigest()
-    expected = "40b8eee4d1221cf8205e81603441c1757dd024a3baac25a47756210b03c031d6"
-    with pytest.raises(InputError, match=rf"train\.txt: .*{actual} \(expected {expected}\)"):
-        fetched(tmp_path / "Fold1", "mslr_web30k")
-
-
-def test_a_gated_data_set_says_where_to_ask_and_where_to_put_it(tmp_path):
-    with pytest.raises(InputError, match="Ask for data set C14B") as error:
-        fetched(tmp_path / "yahoo", "yahoo_set1")
-    for words in (str(tmp_path / "yahoo" / "set1.train.txt"), "d82bcaa8eae8f89db88c87a9fce819ec"):
-        assert words in str(error.value)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="real data: ../shared/data is not on this machine")
@@ -781,22 +720,3 @@ def test_a_failure_is_one_readable_line_with_the_rest_in_the_log(tmp_path, capfd
         f"(log: {now.log[0]})",
     ]
     assert "Traceback (most recent call last)" in Path(now.log[0]).read_text()
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("2 qid:1 1:1\nquery,label\n", ("train.txt:2: ", "query,label")),
-        ("2 qid:1 4:1\n", ("train.txt:1: ", "4:1")),
-        ("5 qid:1 1:1\n", ("train.txt:1: ", "5")),
-        ("\n# nothing\n", ("the file holds no row",)),
-    ],
-)
-def test_what_is_not_letor_stops_the_parse_job_with_line_and_token(tmp_path, capfd, text, said):
-    source = local_data(tmp_path / "data", {**LETOR, "train": text})
-    now = job(tmp_path, input=[fetched(tmp_path / "data", source)])
-    with pytest.raises(SystemExit):
-        runner.run(parse_dataset.main, now)
-    (message, _) = capfd.readouterr().err.split("\n(log")
-    assert all(words in message for words in said)
-    assert not now.output[0].parent.exists() or not list(now.output[0].parent.iterdir())
