@@ -24,9 +24,8 @@ HEAD = """\
 # All keys of the configuration
 
 `config.yaml` says what is run, a paper's `experiment.yaml` what the paper consists of. A key in
-bold is required; `=` says what holds where a key is left out. "One or several": a list is
-[lanes](glossary.md). This page has the first sentence of each description; editors show the whole,
-from [config.schema.json](../config/config.schema.json) and
+bold is required; brackets have the default. "One or several": a list is [lanes](glossary.md).
+Editors show whole descriptions, from [config.schema.json](../config/config.schema.json) and
 [experiment.schema.json](../config/experiment.schema.json). `python -m scripts.export_settings`
 makes all three from the classes in `twotowers/experiment/`.
 """
@@ -113,7 +112,7 @@ def _keys(schema: Mapping[str, Any], section: str, seen: dict[str, str]) -> Iter
     for key, each in schema["properties"].items():
         text = _first_sentence(each)
         name = f"**`{key}`**" if key in required else f"`{key}`"
-        values = f"{_words(each)}{'' if key in required else _default(each)}".removeprefix(" = ")
+        values = f"{_words(each)}{'' if key in required else _default(each)}".strip()
         line = f"- {name}: {values}{'. ' if values else ''}{text}".strip()
         if seen.setdefault(line, section) == section:
             yield line
@@ -131,7 +130,7 @@ def _first_sentence(each: Mapping[str, Any]) -> str:
 
 def _default(each: Mapping[str, Any]) -> str:
     value = each.get("default")
-    return "" if value in (None, {}, []) else f" = `{json.dumps(value)}`"
+    return "" if value in (None, {}, []) else f" (`{json.dumps(value)}`)"
 
 
 KINDS = {"integer": "integer", "number": "number", "string": "", "boolean": ""}
@@ -157,7 +156,7 @@ def _words(each: Mapping[str, Any]) -> str:
         return " or ".join(dict.fromkeys(_words(option) or "text" for option in options))
     kind = each.get("type")
     if isinstance(kind, list):
-        return "a kind, alone or with its options"
+        return "a kind, or one with options"
     if kind == "array":
         inner = each.get("items", {})
         return f"list of {_words(inner)}".removesuffix(" of ") if inner else "list"
@@ -167,7 +166,7 @@ def _words(each: Mapping[str, Any]) -> str:
         return f"by name: {words}" if words else "by name"
     if "maximum" in each:
         return f"{each.get('minimum', each.get('exclusiveMinimum', 0)):g} to {each['maximum']:g}"
-    limits = [f"{word} {each[limit]:g}" for limit, word in LIMITS.items() if limit in each]
+    limits = [f"{word}{each[limit]:g}" for limit, word in LIMITS.items() if limit in each]
     return limits[0] if limits else KINDS.get(kind, "any value")
 
 
