@@ -48,11 +48,9 @@ from twotowers.fitting.curves import (
     influences,
     inverse_root,
 )
+from twotowers.fitting.maximise import Point, Step, maximise
 from twotowers.fitting.pair_counts import PairCounts, components, strong_components
 
-ITERATIONS = 100
-TOLERANCE = 1e-16
-"""Of the square of what is left to go, in standard errors."""
 LONGEST = 5.0
 """Step of a logarithm."""
 MOST_FACTORS = 2_000
@@ -102,8 +100,8 @@ def fit_conditional(
     told = _useful(told.where(inside[told.factor]), form)
     start = np.zeros(factors)
     if form == "additive":
-        start, _ = maximise(told, joint_moments, start)
-    theta, moments = maximise(told, FORMS[form], start)
+        start, _ = optimum(told, joint_moments, start)
+    theta, moments = optimum(told, FORMS[form], start)
     root, _ = inverse_root(moments.information, reference)
     resistance = (root**2).sum(1)
     alone = np.zeros((0, factors))
@@ -268,29 +266,23 @@ def by_pair(told: PairCounts, weight: np.ndarray) -> csr_array:
     return csr_array((weight, told.factor, bounds), shape=(len(told.cluster), told.factors))
 
 
-def maximise(told: PairCounts, form, theta: np.ndarray) -> tuple[np.ndarray, Moments]:
-    """[K] theta at the maximum, by Newton's method from the given one; and the moments there."""
+def optimum(told: PairCounts, form, start: np.ndarray) -> tuple[np.ndarray, Moments]:
+    """[K] theta at the maximum of the likelihood, and the moments there."""
     if not len(told.pair):
         nothing = np.zeros(0)
-        return theta, Moments(0, nothing, nothing, np.zeros((told.factors,) * 2))
-    moments = form(told, theta)
-    for _ in range(ITERATIONS):
-        root, _ = inverse_root(moments.information, 0)
-        along = root.T @ np.bincount(told.factor, residuals(told, moments), told.factors)
-        step = root @ along
-        # Where impressions are very uneven, the first steps would leap beyond what exp can hold.
-        longest = np.abs(step).max()
-        step *= min(1, LONGEST / max(longest, LONGEST))
-        for halving in range(40):
-            moved = theta + step / 2**halving
-            reached = form(told, moved)
-            if reached.likelihood >= moments.likelihood - 1e-12 * abs(moments.likelihood):
-                break
-        theta, moments = moved, reached
-        # Newton's decrement is the square of the step in standard errors. That of the next step is
-        # smaller by the square of the longest step of a logarithm.
-        if along @ along * longest**2 < TOLERANCE:
-            return theta, moments
-    raise InputError(
-        f"no optimum after {ITERATIONS} Newton steps", field="clicks", expected="a finite optimum"
-    )
+        return start, Moments(0, nothing, nothing, np.zeros((told.factors,) * 2))
+
+    def point(theta: np.ndarray) -> Point:
+        moments = form(told, theta)
+
+        def step() -> Step:
+            root, _ = inverse_root(moments.information, 0)
+            along = root.T @ np.bincount(told.factor, residuals(told, moments), told.factors)
+            move = root @ along
+            return Step(move, along @ along, np.abs(move).max())
+
+        return Point(moments.likelihood, step, moments)
+
+    # Where impressions are very uneven, the first steps would leap beyond what exp can hold.
+    theta, reached = maximise(point, start, longest=LONGEST)
+    return theta, reached.known

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 from scipy.special import ndtri, stdtrit
 
@@ -57,24 +56,20 @@ class Blocks:
     cluster: np.ndarray
 
     @property
-    def total(self) -> np.ndarray:
-        """[groups] sum of v, at least a tiny number."""
-        return np.maximum(self.weight.sum(1), 1e-300)
-
-    @property
     def clusters(self) -> int:
         return int(self.cluster.max(initial=-1)) + 1
 
     def laplacian(self) -> np.ndarray:
         """[K, K] the information L. Its diagonal is the sum of the weights beside it, so that the
         small weight of an uneven group does not cancel."""
-        rooted = self.weight.multiply(1 / np.sqrt(self.total)[:, None]).tocsr()
+        total = np.maximum(self.weight.sum(1), 1e-300)
+        rooted = self.weight.multiply(1 / np.sqrt(total)[:, None]).tocsr()
         return laplacian_of((rooted.T @ rooted).toarray())
 
     def _deviations(self, groups: slice | np.ndarray, directions: np.ndarray) -> np.ndarray:
         """[rows of groups, J] sqrt(v) times what a direction [K, J] is from its group's mean."""
         weight = self.weight[groups]
-        mean = (weight @ directions) / self.total[groups, None]
+        mean = (weight @ directions) / np.maximum(weight.sum(1), 1e-300)[:, None]
         group = np.repeat(np.arange(len(mean)), np.diff(weight.indptr))
         return np.sqrt(weight.data)[:, None] * (directions[weight.indices] - mean[group])
 
@@ -102,11 +97,17 @@ class Blocks:
     def shares(self, clusters: np.ndarray, root: np.ndarray) -> np.ndarray:
         """[clusters, J, J] root' L_g root of some clusters g, for a root [K, J]."""
         result = np.zeros((len(clusters), root.shape[1], root.shape[1]))
-        order = np.argsort(self.cluster, kind="stable")
-        groups = np.split(order, np.cumsum(np.bincount(self.cluster))[:-1])
-        for number, cluster in enumerate(clusters):
-            each = self._deviations(groups[cluster], root)
-            result[number] = each.T @ each
+        place = np.full(self.clusters, -1)
+        place[clusters] = np.arange(len(clusters))
+        number, rows = place[self.cluster], np.diff(self.weight.indptr)
+        chosen = np.argsort(number, kind="stable")[(number < 0).sum() :]
+        pieces = rows[chosen].sum() * root.shape[1] // ENTRIES + 1
+        for groups in np.array_split(chosen, pieces):
+            each = self._deviations(groups, root)
+            at = np.repeat(number[groups], rows[groups])
+            for own in np.split(np.arange(len(at)), np.flatnonzero(np.diff(at)) + 1):
+                if len(own):
+                    result[at[own[0]]] += each[own].T @ each[own]
         return result
 
 
@@ -140,8 +141,14 @@ def inverse_root(laplacian: np.ndarray, ground: int) -> tuple[np.ndarray, np.nda
                 weight[k + 1 : end, k + 1 :] -= np.outer(row[: end - k - 1], upper[k, k + 1 :])
         weight[end:, end:] -= weight[start:end, end:].T @ upper[start:end, end:]
     kept = pivot > 0
-    # The columns of the inverse of U with L = U' D U; all their entries are sums of what is >= 0.
-    columns = solve_triangular(upper, np.eye(factors)[:, kept], unit_diagonal=True)
+    # The inverse of U with L = U' D U: entries are sums of products that are not negative.
+    columns = np.eye(factors)
+    for start in reversed(range(0, factors, BLOCK)):
+        end = min(start + BLOCK, factors)
+        columns[start:end, end:] -= upper[start:end, end:] @ columns[end:, end:]
+        for k in reversed(range(start, end - 1)):
+            columns[k, k + 1 :] -= upper[k, k + 1 : end] @ columns[k + 1 : end, k + 1 :]
+    columns = columns[:, kept]
     root, inverse = np.zeros((factors, kept.sum())), np.zeros((kept.sum(), factors))
     root[order] = columns / np.sqrt(pivot[kept])
     inverse[:, order] = upper[kept] * np.sqrt(pivot[kept])[:, None]

@@ -32,9 +32,9 @@ import numpy as np
 from twotowers.errors import InputError, check_choice
 from twotowers.fitting.conditional import APART, NEVER, UNCLICKED
 from twotowers.fitting.curves import ALONE, LEVERAGE, Curve, as_curve, contrasts, effective_clusters
+from twotowers.fitting.maximise import Point, Step, maximise
 from twotowers.fitting.pair_counts import PairCounts, components
 
-ITERATIONS = 200
 CERTAIN = 1 - 1e-9
 """Of a click: the likelihood has no curvature at 1, where every impression was clicked."""
 STILL = 1e-6
@@ -167,7 +167,7 @@ def _adjacent_chain(clicks, pairs, reference):
 
 
 def _all_pairs(clicks, pairs, reference, *, collision: bool):
-    """Newton's method (Fisher's scoring) on the logarithms of e and r."""
+    """The optimum in the logarithms of e and r."""
     factors = len(clicks)
     k, l = np.nonzero(pairs)  # noqa: E741
     low, high = np.minimum(k, l), np.maximum(k, l)
@@ -181,41 +181,42 @@ def _all_pairs(clicks, pairs, reference, *, collision: bool):
     k, l, c, n = k[told], l[told], c[told], n[told]  # noqa: E741
     _, group = np.unique(group[told], return_inverse=True)
     groups = int(group.max(initial=-1)) + 1
-    examination = np.zeros(factors)
     shared = np.log(np.minimum(np.bincount(group, c, groups) / np.bincount(group, n, groups), 0.5))
 
-    def likelihood(examination, shared):
-        logs = examination[k] + shared[group]
-        if (logs >= 0).any():
-            return -np.inf
-        return c @ logs + (n - c) @ np.log(-np.expm1(logs))
-
-    def information(chance):
-        weight = n * chance / (1 - chance)
+    def projected(weight):
+        """Sums of weights by group and by group and factor, and the inverse for the factors."""
         total = np.bincount(group, weight, groups)
         table = np.zeros((groups, factors))
         np.add.at(table, (group, k), weight)
         laplacian = np.diag(table.sum(0)) - table.T @ (table / np.maximum(total, 1e-300)[:, None])
         return total, table, np.linalg.pinv(laplacian, rcond=1e-10, hermitian=True)
 
-    value = likelihood(examination, shared)
-    for _ in range(ITERATIONS):
-        chance = np.minimum(np.exp(examination[k] + shared[group]), CERTAIN)
-        total, table, inverse = information(chance)
-        score = (c - n * chance) / (1 - chance)
-        of_shared = np.bincount(group, score, groups) / total
-        step = inverse @ (np.bincount(k, score, factors) - table.T @ of_shared)
-        back = of_shared - (table @ step) / total
-        for halving in range(40):
-            moved = examination + step / 2**halving, shared + back / 2**halving
-            reached = likelihood(*moved)
-            if reached >= value:
-                break
-        gained, (examination, shared), value = reached - value, moved, max(reached, value)
-        if gained < 1e-12 * abs(value):
-            break
+    def point(parameters: np.ndarray) -> Point:
+        examination, shared = np.split(parameters, [factors])
+        logs = examination[k] + shared[group]
+        if (logs >= 0).any():
+            return Point(-np.inf, lambda: Step(parameters, 0, 0))
+        chance = np.minimum(np.exp(logs), CERTAIN)
+
+        def step() -> Step:
+            score = (c - n * chance) / (1 - chance)
+            # By Fisher's weights where all was clicked, since the likelihood has no curvature.
+            weight = chance / (1 - chance) * np.where(c < n, (n - c) / (1 - chance), n)
+            total, table, inverse = projected(weight)
+            of_shared = np.bincount(group, score, groups)
+            along = np.bincount(k, score, factors) - table.T @ (of_shared / total)
+            first = inverse @ along
+            second = (of_shared - table @ first) / total
+            decrement = along @ first + of_shared**2 @ (1 / total)
+            reach = np.abs(first).max(initial=0) + np.abs(second).max(initial=0)
+            return Step(np.append(first, second), decrement, reach)
+
+        return Point(c @ logs + (n - c) @ np.log(-np.expm1(logs)), step)
+
+    found, _ = maximise(point, np.append(np.zeros(factors), shared))
+    examination, shared = np.split(found, [factors])
     chance = np.minimum(np.exp(examination[k] + shared[group]), CERTAIN)
-    total, table, inverse = information(chance)
+    total, table, inverse = projected(n * chance / (1 - chance))
     subtract = contrasts(factors, reference)
     # The score of each cell, less what its r takes of it.
     project = np.zeros((factors, len(k)))

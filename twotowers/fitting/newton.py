@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from twotowers.errors import InputError
-
-TOLERANCE = 1e-9
-ITERATIONS = 200
+from twotowers.fitting.curves import inverse_root, laplacian_of
+from twotowers.fitting.maximise import Point, Step, maximise
 
 
 @dataclass(frozen=True)
@@ -67,27 +67,31 @@ def fit_embedding(
     bias = np.zeros(n.shape[1]) if start is None else np.asarray(start, float)
     relevance = np.log(rate / (1 - rate)) - (n @ bias) / n.sum(1)
 
-    def newton(parameters):
-        relevance, bias = parameters
-        chance = expit(relevance[:, None] + bias)
-        residual, curvature = c - n * chance, n * chance * (1 - chance)
-        per_document, per_factor = curvature.sum(1), curvature.sum(0)
-        scaled = curvature / per_document[:, None]
-        gradient = residual.sum(1), residual.sum(0)
-        schur = np.diag(per_factor) - curvature.T @ scaled
-        # The matrix is singular along unidentified shifts. The minimum-norm step does not move
-        # along them.
-        step = np.linalg.pinv(schur, rcond=1e-12, hermitian=True) @ (
-            gradient[1] - scaled.T @ gradient[0]
-        )
-        return ((gradient[0] - curvature @ step) / per_document, step), gradient
+    documents = len(n)
 
-    def likelihood(parameters):
-        relevance, bias = parameters
+    def point(parameters: np.ndarray) -> Point:
+        relevance, bias = np.split(parameters, [documents])
         logits = relevance[:, None] + bias
-        return (c * logits - n * np.logaddexp(0, logits)).sum()
 
-    relevance, bias = _ascend((relevance, bias), newton, likelihood, scale=n.sum())
+        def step() -> Step:
+            chance = expit(logits)
+            residual, curvature = c - n * chance, n * chance * (1 - chance)
+            per_document = curvature.sum(1)
+            scaled = curvature / per_document[:, None]
+            gradient = residual.sum(1)
+            laplacian = laplacian_of(curvature.T @ scaled)
+            root, _ = inverse_root(laplacian, 0)
+            along = root.T @ (residual.sum(0) - scaled.T @ gradient)
+            of_bias = _centred(root @ along, laplacian)
+            of_relevance = (gradient - curvature @ of_bias) / per_document
+            decrement = along @ along + gradient**2 @ (1 / per_document)
+            reach = np.abs(of_relevance).max() + np.abs(of_bias).max()
+            return Step(np.append(of_relevance, of_bias), decrement, reach)
+
+        return Point((c * logits - n * np.logaddexp(0, logits)).sum(), step)
+
+    found, _ = maximise(point, np.append(relevance, bias))
+    relevance, bias = np.split(found, [documents])
     everyone = np.where(clicked > 0, np.inf, -np.inf)
     everyone[kept] = relevance
     return AdditiveOptimum(everyone, bias, expit(everyone[:, None] + bias))
@@ -120,44 +124,36 @@ def fit_linear(
     scale = np.maximum(np.abs(features).max(0), 1e-12)
     scaled = features / scale
 
-    def newton(parameters):
-        weights, bias = parameters
-        chance = expit((scaled @ weights)[:, None] + bias)
-        residual, curvature = c - n * chance, n * chance * (1 - chance)
-        gradient = scaled.T @ residual.sum(1), residual.sum(0)
-        border = scaled.T @ curvature
-        # The product of a matrix with its own transpose takes half of the time of a general
-        # product, and is most of a step.
-        rooted = scaled * np.sqrt(curvature.sum(1))[:, None]
-        hessian = np.block([[rooted.T @ rooted, border], [border.T, np.diag(curvature.sum(0))]])
-        step = np.linalg.pinv(hessian, rcond=1e-14, hermitian=True) @ np.concatenate(gradient)
-        return (step[: len(weights)], step[len(weights) :]), gradient
+    width = features.shape[1]
 
-    def likelihood(parameters):
-        weights, bias = parameters
+    def point(parameters: np.ndarray) -> Point:
+        weights, bias = np.split(parameters, [width])
         logits = (scaled @ weights)[:, None] + bias
-        return (c * logits - n * np.logaddexp(0, logits)).sum()
+
+        def step() -> Step:
+            chance = expit(logits)
+            residual, curvature = c - n * chance, n * chance * (1 - chance)
+            gradient = np.append(scaled.T @ residual.sum(1), residual.sum(0))
+            border = scaled.T @ curvature
+            # The product of a matrix with its own transpose takes half of the time of a general
+            # product, and is most of a step.
+            rooted = scaled * np.sqrt(curvature.sum(1))[:, None]
+            hessian = np.block([[rooted.T @ rooted, border], [border.T, np.diag(curvature.sum(0))]])
+            move = np.linalg.pinv(hessian, rcond=1e-14, hermitian=True) @ gradient
+            reach = np.abs(scaled @ move[:width]).max() + np.abs(move[width:]).max()
+            return Step(move, gradient @ move, reach)
+
+        return Point((c * logits - n * np.logaddexp(0, logits)).sum(), step)
 
     bias = np.zeros(n.shape[1]) if start is None else np.asarray(start, float)
-    weights, bias = _ascend((np.zeros(features.shape[1]), bias), newton, likelihood, scale=n.sum())
+    found, _ = maximise(point, np.append(np.zeros(width), bias))
+    weights, bias = np.split(found, [width])
     relevance = scaled @ weights
     chance = expit(relevance[:, None] + bias)
     return AdditiveOptimum(relevance, bias, chance, weights / scale)
 
 
-def _ascend(parameters, newton, likelihood, *, scale: float):
-    """Newton steps until the gradient vanishes, each halved until it lowers no likelihood."""
-    value = likelihood(parameters)
-    for _ in range(ITERATIONS):
-        step, gradient = newton(parameters)
-        if max(np.abs(part).max() for part in gradient) < TOLERANCE * scale:
-            return parameters
-        for halving in range(40):
-            moved = [old + part / 2**halving for old, part in zip(parameters, step, strict=True)]
-            reached = likelihood(moved)
-            if reached >= value - 1e-12 * abs(value):
-                break
-        parameters, value = moved, reached
-    raise InputError(
-        f"no optimum after {ITERATIONS} Newton steps", field="fit", expected="a finite optimum"
-    )
+def _centred(move: np.ndarray, laplacian: np.ndarray) -> np.ndarray:
+    """The move without the shifts of connected factors, which the data do not identify."""
+    part = connected_components(laplacian != 0, directed=False)[1]
+    return move - (np.bincount(part, move) / np.bincount(part))[part]

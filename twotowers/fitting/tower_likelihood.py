@@ -13,12 +13,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
-from twotowers.errors import InputError
 from twotowers.fitting.conditional import by_pair
+from twotowers.fitting.maximise import Point, Step, maximise
 from twotowers.fitting.pair_counts import PairCounts
-
-NEWTON = 50
-TOLERANCE = 1e-10
 
 
 def moments(form: str, impressions: np.ndarray, logit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -53,10 +50,6 @@ class Problem:
 
     def logit(self, bias, relevance):
         return bias[self.counts.factor] + relevance[self.counts.pair]
-
-    def value(self, bias, relevance) -> float:
-        logit = self.logit(bias, relevance)
-        return float(likelihood(self.form, self.impressions, self.clicks, logit).sum())
 
     def slopes(self, residual) -> tuple[np.ndarray, np.ndarray]:
         """[K], [pairs] derivatives of the likelihood."""
@@ -108,27 +101,19 @@ def newton(problem: Problem, tangent, offset, prior: float, bias=None) -> np.nda
         found[:factors] = bias
     found[:factors] = np.where(problem.free, found[:factors], problem.given)
 
-    def value(found):
-        weights = found[factors:]
-        relevance = offset + tangent @ weights
-        return problem.value(found[:factors], relevance) - prior / 2 * weights @ weights
+    def point(parameters: np.ndarray) -> Point:
+        bias, weights = np.split(parameters, [factors])
+        logit = problem.logit(bias, offset + tangent @ weights)
+        value = likelihood(problem.form, problem.impressions, problem.clicks, logit).sum()
 
-    reached = value(found)
-    for _ in range(NEWTON):
-        weights = found[factors:]
-        logit = problem.logit(found[:factors], offset + tangent @ weights)
-        expected, weight = moments(problem.form, problem.impressions, logit)
-        first, second = problem.slopes(problem.clicks - expected)
-        score = np.append(first, second @ tangent - prior * weights)
-        step = inverse_of(information(problem, weight, tangent, prior)) @ score
-        if score @ step < TOLERANCE * max(abs(reached), 1):
-            return found
-        for halving in range(40):
-            moved = found + step / 2**halving
-            then = value(moved)
-            if then >= reached - 1e-12 * abs(reached):
-                break
-        found, reached = moved, then
-    raise InputError(
-        f"no optimum after {NEWTON} Newton steps", field="features", expected="a finite optimum"
-    )
+        def step() -> Step:
+            expected, weight = moments(problem.form, problem.impressions, logit)
+            first, second = problem.slopes(problem.clicks - expected)
+            score = np.append(first, second @ tangent - prior * weights)
+            move = inverse_of(information(problem, weight, tangent, prior)) @ score
+            reach = np.abs(move[:factors]).max() + np.abs(tangent @ move[factors:]).max(initial=0)
+            return Step(move, score @ move, reach)
+
+        return Point(value - prior / 2 * weights @ weights, step)
+
+    return maximise(point, found)[0]

@@ -40,7 +40,7 @@ import pandas as pd
 from scipy.sparse.csgraph import connected_components
 
 from twotowers.errors import InputError, check_range
-from twotowers.fitting.conditional import maximise, product_moments
+from twotowers.fitting.conditional import optimum, product_moments
 from twotowers.fitting.curves import ENOUGH_SWAPS, Curve, contrasts, number_of
 from twotowers.fitting.pair_counts import PairCounts, strong_components
 from twotowers.randomness import draw_clicks
@@ -180,7 +180,7 @@ def strength_of_log(counts: PairCounts) -> Strength:
         told.clicks,
         factors=counts.factors,
     ).where()
-    _, moments = maximise(told, product_moments, np.zeros(told.factors))
+    _, moments = optimum(told, product_moments, np.zeros(told.factors))
     return strength(moments.information)
 
 
