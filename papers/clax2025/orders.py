@@ -36,8 +36,8 @@ def correlations(results: pd.DataFrame) -> pd.DataFrame:
     Returns:
         columns compression, ratio, metric, seed and value.
     """
-    found, rows = fits(results), []
-    for (metric, seed), each in found.groupby(["metric", "seed"]):
+    measured, rows = fits(results), []
+    for (metric, seed), each in measured.groupby(["metric", "seed"]):
         full = _values(each[each["compression"] == "full"])
         compressed = each[each["compression"] != "full"]
         for (compression, ratio), own in compressed.groupby(["compression", "ratio"]):
@@ -51,9 +51,9 @@ def correlations(results: pd.DataFrame) -> pd.DataFrame:
 
 def between_divisions(results: pd.DataFrame) -> pd.Series:
     """Mean tau, by metric, between the orders on full tables of two divisions of the log."""
-    found = fits(results).query("compression == 'full'")
+    measured = fits(results).query("compression == 'full'")
     taus = {}
-    for metric, each in found.groupby("metric"):
+    for metric, each in measured.groupby("metric"):
         orders = [_values(own) for _, own in each.groupby("seed")]
         pairs = [_tau(one, other) for one, other in combinations(orders, 2)]
         taus[metric] = pd.Series(pairs, dtype=float).mean()

@@ -28,11 +28,11 @@ def means(results: pd.DataFrame, settings, metric: str = NDCG) -> pd.Series:
 
 def queries(results: pd.DataFrame, settings) -> pd.DataFrame:
     """[queries, settings] nDCG@10 of every annotated query, and of the policy; and its bin."""
-    found = by_query(results, [*settings, "policy"], NDCG)
-    missing = {*settings, "policy"} - set(found)
+    values = by_query(results, [*settings, "policy"], NDCG)
+    missing = {*settings, "policy"} - set(values)
     if missing:
         raise NotTestable(f"no values of queries of {sorted(missing)[0]}")
-    return found.assign(bin=bins(found["policy"]))
+    return values.assign(bin=bins(values["policy"]))
 
 
 @CLAIMS.add(
@@ -45,10 +45,10 @@ def queries(results: pd.DataFrame, settings) -> pd.DataFrame:
 )
 def policy_is_known(results):
     """A fact of Baidu's log. How hard a generated policy is to predict was ours to choose."""
-    found = means(results, ["policy", "random"], "logged_ndcg@10")
+    values = means(results, ["policy", "random"], "logged_ndcg@10")
     if (select(results, setting="policy")["stands_on"] == STAND_IN).any():
-        raise NotTestable(f"a generated log: nDCG@10 of its order is {written(found['policy'])}")
-    return found["policy"], found["random"]
+        raise NotTestable(f"a generated log: nDCG@10 of its order is {written(values['policy'])}")
+    return values["policy"], values["random"]
 
 
 @CLAIMS.add(
@@ -100,8 +100,8 @@ def policy_is_known(results):
 )
 def difference(results, *, of, beside):
     """In mean nDCG@10, of one setting or of each of several."""
-    found = means(results, [*([of] if isinstance(of, str) else of), beside])
-    return found[of] - found[beside]
+    values = means(results, [*([of] if isinstance(of, str) else of), beside])
+    return values[of] - values[beside]
 
 
 @CLAIMS.add(
@@ -113,8 +113,8 @@ def difference(results, *, of, beside):
     below("the same difference", 0.02),
 )
 def two_towers_beat_naive(results):
-    found = means(results, ["two-tower", "naive"])
-    gain = found["two-tower"] - found["naive"]
+    values = means(results, ["two-tower", "naive"])
+    gain = values["two-tower"] - values["naive"]
     return gain, gain
 
 
@@ -126,8 +126,8 @@ def two_towers_beat_naive(results):
     above("nDCG@10 of plain two towers less that of the correction", 0),
 )
 def corrections_harm(results):
-    found = means(results, TWO_TOWERS)
-    return found["two-tower"] - found.drop("two-tower")
+    values = means(results, TWO_TOWERS)
+    return values["two-tower"] - values.drop("two-tower")
 
 
 @CLAIMS.add(
@@ -138,8 +138,8 @@ def corrections_harm(results):
     at_most("size of the difference in nDCG@10", 0.005),
 )
 def corrections_are_naive(results):
-    found = means(results, [*TWO_TOWERS[1:], "naive"])
-    return (found.drop("naive") - found["naive"]).abs()
+    values = means(results, [*TWO_TOWERS[1:], "naive"])
+    return (values.drop("naive") - values["naive"]).abs()
 
 
 @CLAIMS.add(
@@ -161,8 +161,8 @@ def corrections_are_naive(results):
     expert="expert-folds",
 )
 def expert_is_ahead(results, *, expert):
-    found = means(results, [*CLICKED, expert])
-    return found[expert] - found.drop(expert).max()
+    values = means(results, [*CLICKED, expert])
+    return values[expert] - values.drop(expert).max()
 
 
 @CLAIMS.add(
@@ -211,10 +211,10 @@ def not_in_every_bin(results):
     origin=OURS,
 )
 def published_targets_are_no_logits(results):
-    found = seed_means(
+    values = seed_means(
         results, {"setting": ["backdoor", "backdoor-log"]}, metric="position_bias", position=9
     )
-    return -found["backdoor"], -found["backdoor-log"]
+    return -values["backdoor"], -values["backdoor-log"]
 
 
 CLAIMS = in_order(CLAIMS)

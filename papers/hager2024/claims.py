@@ -27,9 +27,9 @@ def marks(results: pd.DataFrame, methods, metrics, sets=SETS) -> pd.Series:
     """1, -1 or 0 of each method, set and metric, by the thesis's tests."""
     _enough_runs(results, metrics)
     tested = [changes(results, of, metrics=metrics) for of in sets]
-    found = pd.concat(tested, ignore_index=True)
+    values = pd.concat(tested, ignore_index=True)
     keys = [(f"{of}-{method}", metric) for of in sets for method in methods for metric in metrics]
-    table = found.set_index(["setting", "metric"])["value"]
+    table = values.set_index(["setting", "metric"])["value"]
     if missing := [key for key in keys if key not in table.index]:
         raise NotTestable(f"no tests of {missing[0][0]}")
     return table.loc[keys].astype(float)
@@ -60,8 +60,8 @@ def random_against_zou(results):
     at_most("DCG@10 of IPS, REM, PairD and DLA less that of Naive", 0.124),
 )
 def none_beats_naive(results):
-    found = zou(results).set_index("method")["value"]
-    return found.drop("Naive") - found["Naive"]
+    values = zou(results).set_index("method")["value"]
+    return values.drop("Naive") - values["Naive"]
 
 
 def zou(results: pd.DataFrame) -> pd.DataFrame:
@@ -92,8 +92,8 @@ def curves(results: pd.DataFrame, names, positions) -> pd.DataFrame:
     at_most("the largest ratio of two estimates at positions 2 to 9", 1.3),
 )
 def estimators_agree(results):
-    found = curves(results, [*HARVESTED, EM], range(2, 10))
-    return found.max(axis=1) / found.min(axis=1)
+    values = curves(results, [*HARVESTED, EM], range(2, 10))
+    return values.max(axis=1) / values.min(axis=1)
 
 
 @CLAIMS.add(
@@ -104,8 +104,8 @@ def estimators_agree(results):
     above("the estimate over the relative click rate at positions 2 to 10", 1),
 )
 def above_click_rates(results):
-    found = curves(results, [*HARVESTED, EM, "naive"], range(2, 11))
-    return found[[*HARVESTED, EM]].div(found["naive"], axis=0).stack()
+    values = curves(results, [*HARVESTED, EM, "naive"], range(2, 11))
+    return values[[*HARVESTED, EM]].div(values["naive"], axis=0).stack()
 
 
 @CLAIMS.add(
@@ -142,8 +142,8 @@ def baidu_is_worst(results):
     above("DCG@10 with LTR features less that with Baidu's", 0),
 )
 def order_of_features(results):
-    found = cells(results, METHODS)
-    return found["ours"] - found["ltr"], found["ltr"] - found["baidu"]
+    values = cells(results, METHODS)
+    return values["ours"] - values["ltr"], values["ltr"] - values["baidu"]
 
 
 @CLAIMS.add(
@@ -155,8 +155,8 @@ def order_of_features(results):
     above("DCG@10 of the naive softmax less that of the naive pointwise loss", 0),
 )
 def order_of_losses(results):
-    found = cells(results, NAIVE)
-    steps = found.diff().iloc[1:]
+    values = cells(results, NAIVE)
+    steps = values.diff().iloc[1:]
     return steps.loc["lambdarank"], steps.loc["list-naive"]
 
 
@@ -245,8 +245,8 @@ def listwise_gains_are_small(results):
     chance=False,
 )
 def pairwise_debiasing_does_not_help(results):
-    found = marks(results, ["paird"], RANKING)
-    return int(found.gt(0).sum()), int(found.lt(0).sum())
+    values = marks(results, ["paird"], RANKING)
+    return int(values.gt(0).sum()), int(values.lt(0).sum())
 
 
 @CLAIMS.add(
@@ -268,8 +268,8 @@ def clicks_are_predicted_better(results):
     above("NLL of the best other model less that of the two-tower model", 0),
 )
 def two_towers_predict_best(results):
-    found = cells(results, POINTWISE, metric="held_out_loss")
-    return found.drop("two-tower").min() - found.loc["two-tower"]
+    values = cells(results, POINTWISE, metric="held_out_loss")
+    return values.drop("two-tower").min() - values.loc["two-tower"]
 
 
 @CLAIMS.add(
@@ -280,8 +280,8 @@ def two_towers_predict_best(results):
     at_most("the largest ratio of it and All Pairs at positions 2 to 9", 1.3),
 )
 def em_learns_bias(results):
-    found = curves(results, ["all_pairs_published", EM], range(2, 10))
-    return found.max(axis=1) / found.min(axis=1)
+    values = curves(results, ["all_pairs_published", EM], range(2, 10))
+    return values.max(axis=1) / values.min(axis=1)
 
 
 @CLAIMS.add(
@@ -294,7 +294,7 @@ def em_learns_bias(results):
 )
 def gains_do_not_agree(results):
     gains = (effects(results, ULTR_POINTWISE, metric=of) for of in ("held_out_loss", "dcg@10"))
-    clicks, ranking = (found.to_numpy().ravel() for found in gains)
+    clicks, ranking = (values.to_numpy().ravel() for values in gains)
     return correlation(-clicks, ranking[None])[0]
 
 
@@ -328,8 +328,8 @@ def bm25_among_features(results):
     above("correlation of DCG@10 with nDCG@10 of the logged order over 27 cells", 0.5),
 )
 def logged_order(results):
-    found = (cells(results, METHODS, metric=of) for of in ("dcg@10", "logged_ndcg@10"))
-    ranking, order = (each.to_numpy().ravel() for each in found)
+    values = (cells(results, METHODS, metric=of) for of in ("dcg@10", "logged_ndcg@10"))
+    ranking, order = (each.to_numpy().ravel() for each in values)
     return correlation(order, ranking[None])[0]
 
 
@@ -341,9 +341,9 @@ AS_CALIBRATED = ("ltr-point-naive", "ltr-two-tower", "whole-naive", "before-ips"
 def gains(results: pd.DataFrame, log: str | None = None, metric: str = "dcg@10") -> pd.Series:
     """What both unbiased methods gain on a log, or as calibrated."""
     names = [f"{log}-{of}" for of in ("naive", "towers", "softmax", "weighted")]
-    found = means(results, names if log else AS_CALIBRATED, metric).to_numpy()
+    values = means(results, names if log else AS_CALIBRATED, metric).to_numpy()
     of = pd.Index(["two towers", "weighted softmax"], name="method")
-    return pd.Series(found[1::2] - found[::2], of)
+    return pd.Series(values[1::2] - values[::2], of)
 
 
 @CLAIMS.add(
@@ -379,8 +379,8 @@ def much_in_agreement(results):
     origin=OURS,
 )
 def agreement_is_worth_more(results):
-    found = means(results, ["agreed-naive", "ltr-point-naive"])
-    return found["agreed-naive"] - found["ltr-point-naive"]
+    values = means(results, ["agreed-naive", "ltr-point-naive"])
+    return values["agreed-naive"] - values["ltr-point-naive"]
 
 
 @CLAIMS.add(
@@ -406,8 +406,8 @@ def little_on_what_is_shown(results):
     chance=False,
 )
 def weights_cancel(results):
-    found = means(results, ["once-after-ips", "once-naive"])
-    return abs(found["once-after-ips"] - found["once-naive"])
+    values = means(results, ["once-after-ips", "once-naive"])
+    return abs(values["once-after-ips"] - values["once-naive"])
 
 
 @CLAIMS.add(
@@ -419,10 +419,10 @@ def weights_cancel(results):
     origin=OURS,
 )
 def dropout_costs_less(results):
-    found = means(results, [f"{of}-softmax" for of in ("still", "unclicked")])
+    values = means(results, [f"{of}-softmax" for of in ("still", "unclicked")])
     naive = means(results, ["baidu-list-naive", "ours-list-naive"])
-    dropout = found["still-softmax"] - naive["baidu-list-naive"]
-    return [(dropout, naive["ours-list-naive"] - found["unclicked-softmax"])]
+    dropout = values["still-softmax"] - naive["baidu-list-naive"]
+    return [(dropout, naive["ours-list-naive"] - values["unclicked-softmax"])]
 
 
 @CLAIMS.add(
@@ -436,10 +436,10 @@ def dropout_costs_less(results):
 )
 def fewer_by_query(results):
     _enough_runs(results, RANKING)
-    found = counted(results).groupby("unit")["value"].sum()
-    if not found.any():
+    values = counted(results).groupby("unit")["value"].sum()
+    if not values.any():
         raise NotTestable("no tests of any method")
-    return [(found["query"], found["run"])]
+    return [(values["query"], values["run"])]
 
 
 CLAIMS = in_order(CLAIMS, cross_encoders.CLAIMS, tuning.CLAIMS, artefacts.CLAIMS)

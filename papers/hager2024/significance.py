@@ -56,11 +56,11 @@ def changes(
         values = select(rows, setting=own).rename(columns={"setting": "method"})
         measured = values.loc[values["method"] == own[0], "metric"].unique()
         values = values[values["metric"].isin(measured)]
-        found = against_baseline(
+        means = against_baseline(
             values, own[0], unit=unit, alpha=ALPHA, tests=len(own), by=["metric"]
         )
-        found = found.rename(columns={"method": "setting", "change": "value"})
-        tested.append(found[["setting", "metric", "value"]])
+        means = means.rename(columns={"method": "setting", "change": "value"})
+        tested.append(means[["setting", "metric", "value"]])
     return pd.concat(tested, ignore_index=True)
 
 

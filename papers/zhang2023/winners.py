@@ -108,9 +108,9 @@ def beside_printed(
     for by in CHOSEN_BY:
         rows = pd.concat([won(results, setting, by) for setting in settings])
         parts.append(compare(rows, published, keys, **where).assign(chosen_by=by))
-    found = pd.concat(parts, ignore_index=True)
-    pairs = pd.MultiIndex.from_frame(found[["source", "chosen_by"]])
-    return found.loc[pairs.isin(SOURCES), [*keys, "chosen_by", "source", *BAND]]
+    values = pd.concat(parts, ignore_index=True)
+    pairs = pd.MultiIndex.from_frame(values[["source", "chosen_by"]])
+    return values.loc[pairs.isin(SOURCES), [*keys, "chosen_by", "source", *BAND]]
 
 
 def better_than_pal(results: pd.DataFrame, dataset: str, by: str = "ndcg") -> pd.DataFrame:

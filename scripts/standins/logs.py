@@ -77,8 +77,8 @@ def uva(sessions: int = 40_000, queries: int = 4_000) -> dict:
     )
     rates, number = clicks.sum(0) / where.sum(0), clicks.sum(1)
     rng = stream("calibration of annotations")
-    found = vectors.candidates(rng, queries)
-    labels = vectors.labels_of(found.relevance)
+    documents = vectors.candidates(rng, queries)
+    labels = vectors.labels_of(documents.relevance)
     chance, whole = rng.random(labels.shape), np.ones(labels.shape, bool)
 
     def worth(scores: np.ndarray, metric=dcg) -> float:
@@ -97,8 +97,8 @@ def uva(sessions: int = 40_000, queries: int = 4_000) -> dict:
         "click rate over that of rank 1, ranks 2 to 10": rates[1:] / rates[0],
         "DCG@10, random order": worth(chance),
         "nDCG@10, random order": worth(chance, ndcg),
-        "DCG@10, logging policy": worth(found.score),
-        "DCG@10, a ranker that knows what columns say of labels": worth(found.signal),
+        "DCG@10, logging policy": worth(documents.score),
+        "DCG@10, a ranker that knows what columns say of labels": worth(documents.signal),
     }
 
 
@@ -187,9 +187,9 @@ def placeholders(world: texts.World) -> dict:
 def annotations(world: texts.World, log: Mapping, queries: int) -> dict:
     """What rankings of annotated documents are worth."""
     query, length = world.annotated(queries)
-    found = world.candidates(query, texts.LARGEST_POOL)
+    documents = world.candidates(query, texts.LARGEST_POOL)
     where = np.arange(texts.LARGEST_POOL) < length[:, None]
-    labels = world.labels(found.relevance)
+    labels = world.labels(documents.relevance)
 
     def worth(scores: np.ndarray) -> np.ndarray:
         """Mean DCG@1, 3, 5 and 10, MRR@10 and nDCG@10."""
@@ -207,10 +207,10 @@ def annotations(world: texts.World, log: Mapping, queries: int) -> dict:
         "shares of labels 0 to 3": (np.bincount(labels[where], minlength=5) / where.sum())[:4],
         "random order: DCG@1, DCG@3, DCG@5, DCG@10, MRR@10, nDCG@10": chance,
         "BM25: DCG@1, DCG@3, DCG@5, DCG@10, MRR@10": worth(bm25(world, query, where))[:5],
-        "DCG@10, what tokens say of attraction": worth(world.promise(found.traits))[3],
-        "DCG@10 and nDCG@10, production ranker": worth(found.score)[[3, 5]],
+        "DCG@10, what tokens say of attraction": worth(world.promise(documents.traits))[3],
+        "DCG@10 and nDCG@10, production ranker": worth(documents.score)[[3, 5]],
         "DCG@10 and nDCG@10, what tokens say of relevance at most": worth(
-            agreeing.promise(found.traits)
+            agreeing.promise(documents.traits)
         )[[3, 5]],
     }
 
@@ -220,8 +220,8 @@ def bm25(world: texts.World, query: np.ndarray, where: np.ndarray) -> np.ndarray
     row, slot = there = np.nonzero(where)
     traits = world.candidates(query, texts.LARGEST_POOL).traits[there]
     tokens = document_tokens(world.seed, query[row], slot, traits)
-    found = np.zeros(where.shape)
-    found[there] = lexical_features(
+    scores = np.zeros(where.shape)
+    scores[there] = lexical_features(
         query_tokens(world.seed, query[row]), *tokens, collection(world)
     )[:, 0]
-    return found
+    return scores

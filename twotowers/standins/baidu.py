@@ -263,20 +263,22 @@ class World:
         kept = where.sum(1) >= FEWEST
         session, asked, where = session[kept], asked[kept], where[kept]
         query, at = np.unique(asked, return_inverse=True)
-        found = self.candidates(query)
+        documents = self.candidates(query)
         noise = normals(self.key("view"), session[:, None], np.arange(CANDIDATES))
-        order = np.argsort(-(found.score[at] + np.float32(law.jitter) * noise), axis=1)
+        order = np.argsort(-(documents.score[at] + np.float32(law.jitter) * noise), axis=1)
         rank = np.maximum(np.cumsum(where, axis=1) - 1, 0)
         slot = np.take_along_axis(order, rank, axis=1)
         cell = at[:, None], slot
         own = law.warmth * (-np.log(uniforms(self.key("warmth"), asked))[:, None] - 1)
-        attracts = np.where(where, expit(law.level + own + law.spread * found.attraction[cell]), 0)
-        satisfies = expit(law.satisfied + law.spread * found.satisfaction[cell])
+        attracts = np.where(
+            where, expit(law.level + own + law.spread * documents.attraction[cell]), 0
+        )
+        satisfies = expit(law.satisfied + law.spread * documents.satisfaction[cell])
         if self.users == "position_based":
             clicks = rng.random(attracts.shape) < attracts * np.array(PROPENSITIES)
         else:
             clicks = clicks_of(rng, attracts, satisfies, law.users)
-        return Pages(session, asked, slot, clicks, where, found.traits[cell])
+        return Pages(session, asked, slot, clicks, where, documents.traits[cell])
 
     def raw(self, pages: Pages) -> Raw:
         """The same pages with their placeholders."""
@@ -312,19 +314,19 @@ class World:
         kept = uniforms(self.key("annotated short"), query) >= TOO_SHORT_ANNOTATED
         return query[kept], length[kept]
 
-    def seen(self, query: np.ndarray, length: np.ndarray, found: Candidates) -> np.ndarray:
+    def seen(self, query: np.ndarray, length: np.ndarray, documents: Candidates) -> np.ndarray:
         """[queries, candidates] bool: the documents that annotators see.
 
         Args:
             query, length: of `annotated`. What is shown does not depend on the lengths.
-            found: the candidates of these queries.
+            documents: the candidates of these queries.
         """
         if self.annotators == "candidates":
-            return np.arange(found.score.shape[1]) < length[:, None]
+            return np.arange(documents.score.shape[1]) < length[:, None]
         # A page shows the ranker's first. Documents beyond its candidates are never ranked.
-        ranked = found.score[:, :CANDIDATES].argsort(axis=1)[:, ::-1].argsort(axis=1)
+        ranked = documents.score[:, :CANDIDATES].argsort(axis=1)[:, ::-1].argsort(axis=1)
         seen = ranked < self.layout(query).sum(1)[:, None]
-        return np.pad(seen, [(0, 0), (0, found.score.shape[1] - seen.shape[1])])
+        return np.pad(seen, [(0, 0), (0, documents.score.shape[1] - seen.shape[1])])
 
     def labels(self, relevance: np.ndarray) -> np.ndarray:
         """Labels 0 to 4, with the published shares among all documents."""
@@ -355,7 +357,7 @@ def worth(match: np.ndarray) -> np.ndarray:
 def _mixed(parts: list[tuple[float, np.ndarray]], rest: np.ndarray) -> np.ndarray:
     """Variance 1, of which each part has its share, and the rest what is left."""
     left = 1 - sum(share for share, _ in parts)
-    found = np.float32(np.sqrt(max(left, 0))) * rest
+    total = np.float32(np.sqrt(max(left, 0))) * rest
     for share, each in parts:
-        found = found + np.float32(np.sqrt(share)) * each
-    return found
+        total = total + np.float32(np.sqrt(share)) * each
+    return total

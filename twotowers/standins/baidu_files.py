@@ -118,7 +118,7 @@ def log_rows(
     for pages in world.pages(part):
         page, position, slot, click, kind = _cells(world, pages, placeholders)
         query = pages.query[page]
-        found = {
+        batch = {
             "query_no": pages.session[page],
             "query_id": _names("query id", pages.session[page]),
             "query_md5": _names("query", query),
@@ -132,8 +132,8 @@ def log_rows(
             asked, own = np.unique(query[first], return_inverse=True)
             traits = world.candidates(asked).traits[own, slot[first]]
             texts = _texts(world, query[first], slot[first], traits, kind[first])
-            found |= _columns([each[at] for each in texts], corpus, columns)
-        yield pa.RecordBatch.from_pydict(found)
+            batch |= _columns([each[at] for each in texts], corpus, columns)
+        yield pa.RecordBatch.from_pydict(batch)
 
 
 def annotation_rows(world: World, queries: int) -> Iterator[pa.RecordBatch]:
@@ -147,15 +147,15 @@ def annotation_rows(world: World, queries: int) -> Iterator[pa.RecordBatch]:
     query, length = world.annotated(queries)
     for start in range(0, len(query), QUERIES):
         own, number = query[start : start + QUERIES], length[start : start + QUERIES]
-        found = world.candidates(own, LARGEST_POOL)
-        row, slot = np.nonzero(world.seen(own, number, found))
-        texts = _texts(world, own[row], slot, found.traits[row, slot], np.zeros(len(row), int))
+        documents = world.candidates(own, LARGEST_POOL)
+        row, slot = np.nonzero(world.seen(own, number, documents))
+        texts = _texts(world, own[row], slot, documents.traits[row, slot], np.zeros(len(row), int))
         yield pa.RecordBatch.from_pydict(
             {
                 "query_no": start + row,
                 "query_id": _names("annotated", start + row),
                 "query_md5": _names("query", own[row]),
-                "label": world.labels(found.relevance[row, slot]),
+                "label": world.labels(documents.relevance[row, slot]),
                 "frequency_bucket": world.bucket(own[row]),
                 **_columns(texts, corpus, TEXTS),
             }
@@ -197,13 +197,13 @@ def _columns(texts: list[np.ndarray], corpus: Corpus, columns: str) -> dict:
     query, title, abstract = texts
     # Placeholders are in no collection, and no query has their tokens.
     values = lexical_features(query, title, abstract, corpus).astype(float)
-    found = dict(zip(LEXICAL, values.T, strict=True))
+    named = dict(zip(LEXICAL, values.T, strict=True))
     for name in ("document_length", "title_length", "abstract_length"):
-        found[name] = found[name].astype(np.int64)
+        named[name] = named[name].astype(np.int64)
     if columns == TEXTS:
         names = zip(("query", "title", "abstract"), texts, strict=True)
-        found |= {name: _lists(tokens) for name, tokens in names}
-    return found
+        named |= {name: _lists(tokens) for name, tokens in names}
+    return named
 
 
 def _lists(tokens: np.ndarray) -> pa.ListArray:

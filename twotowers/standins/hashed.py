@@ -27,11 +27,11 @@ def hashed(key: np.uint64, *index: np.ndarray) -> np.ndarray:
         >>> first.tolist() == again.tolist(), len(set(first.tolist()))
         (True, 3)
     """
-    found = key
+    mixed = key
     with np.errstate(over="ignore"):
         for each in index:
-            found = _mix(found + GOLDEN * (np.asarray(each).astype(np.uint64) + np.uint64(1)))
-    return found
+            mixed = _mix(mixed + GOLDEN * (np.asarray(each).astype(np.uint64) + np.uint64(1)))
+    return mixed
 
 
 def uniforms(key: np.uint64, *index: np.ndarray) -> np.ndarray:

@@ -157,12 +157,12 @@ def generate_annotations(queries: int, *, seed: int) -> Rankings:
         seed: of the draw. They are none of the log's queries.
     """
     rng = stream(f"{NAME} annotations", seed)
-    found = candidates(rng, queries)
+    drawn = candidates(rng, queries)
     return Rankings(
         query=np.repeat(np.arange(queries), CANDIDATES),
         document=np.tile(np.arange(CANDIDATES, dtype=np.int32), queries),
-        label=labels_of(found.relevance).ravel(),
-        features=features_of(rng, found.traits.reshape(-1, TRAITS)),
+        label=labels_of(drawn.relevance).ravel(),
+        features=features_of(rng, drawn.traits.reshape(-1, TRAITS)),
     )
 
 
@@ -235,19 +235,19 @@ def draw(sessions: int, *, seed: int, law: Law = LAW) -> Iterator[Block]:
     longest, shares = np.array(list(LENGTHS)), np.array(list(LENGTHS.values()))
     for start in range(0, len(views), BLOCK):
         own = views[start : start + BLOCK]
-        found = candidates(rng, len(own), law)
+        drawn = candidates(rng, len(own), law)
         lengths = rng.choice(longest, len(own), p=shares)
         page = np.repeat(np.arange(len(own)), own)
         noise = rng.standard_normal((len(page), CANDIDATES), np.float32)
-        slots = np.argsort(-(found.score[page] + law.jitter * noise), axis=1)[:, :LENGTH]
+        slots = np.argsort(-(drawn.score[page] + law.jitter * noise), axis=1)[:, :LENGTH]
         at = page[:, None], slots
         clicks = clicks_of(
             rng,
-            expit(law.level + law.spread * found.attraction[at]),
-            expit(law.satisfied + law.spread * found.satisfaction[at]),
+            expit(law.level + law.spread * drawn.attraction[at]),
+            expit(law.satisfied + law.spread * drawn.satisfaction[at]),
             law.users,
         )
         where = np.arange(LENGTH) < lengths[page, None]
         query = start + page
         documents = query[:, None] * CANDIDATES + slots
-        yield Block(query, documents, clicks & where, where, found.traits)
+        yield Block(query, documents, clicks & where, where, drawn.traits)

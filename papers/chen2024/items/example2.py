@@ -25,8 +25,8 @@ METRICS = {
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per |X|, |T|, |D| and metric; the simulated frequency has a 95 % interval."""
     metrics = [*METRICS, "standard_error"]
-    found = measured(results, "example2", metric=metrics)
-    summary = over_seeds(found, [*SIZE, "metric"])
+    values = measured(results, "example2", metric=metrics)
+    summary = over_seeds(values, [*SIZE, "metric"])
     error = select(summary, metric="standard_error").set_index(SIZE)["value"]
     half = 1.96 * error.reindex(pd.MultiIndex.from_frame(summary[SIZE])).to_numpy()
     simulated = summary["metric"] == "simulated"

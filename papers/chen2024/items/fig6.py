@@ -22,16 +22,16 @@ REPAIRS = {"plain": "DLA, no repair", "merging": "node merging"}
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: list[str]) -> pd.DataFrame:
     """One row per K, repair, position and statistic: mean, sd, each run; and the truth."""
     where = {"method": "rate_dla", "repair": list(REPAIRS), "components": list(NUMBERS)}
-    found = with_most(measured(results, needs, **where, metric="position_bias"), "views")
-    found = found.assign(metric="examination", value=np.exp(found["value"]))
-    truth = found.drop_duplicates(["components", "position"]).assign(
+    values = with_most(measured(results, needs, **where, metric="position_bias"), "views")
+    values = values.assign(metric="examination", value=np.exp(values["value"]))
+    truth = values.drop_duplicates(["components", "position"]).assign(
         method="truth",
         repair="truth",
         value=lambda cells: (EXAMINATION / EXAMINATION[0])[cells["position"].astype(int) - 1],
     )
-    ours = pd.concat([found, truth], ignore_index=True)
+    ours = pd.concat([values, truth], ignore_index=True)
     return pd.concat(
-        [moments(ours, published.iloc[:0], KEYS, ORDER), runs(found, KEYS)], ignore_index=True
+        [moments(ours, published.iloc[:0], KEYS, ORDER), runs(values, KEYS)], ignore_index=True
     )
 
 

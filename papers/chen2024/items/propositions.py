@@ -16,9 +16,9 @@ BOUNDS = ("proposition 2", "proposition 4")
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per proposition, case, number of clicks and metric."""
-    found = [measured(results, "propositions", proposition="proposition 1", metric=VARIANCE)]
-    found += [measured(results, "propositions", proposition=name, metric=BOUND) for name in BOUNDS]
-    summary = over_seeds(pd.concat(found, ignore_index=True), KEYS)
+    means = [measured(results, "propositions", proposition="proposition 1", metric=VARIANCE)]
+    means += [measured(results, "propositions", proposition=name, metric=BOUND) for name in BOUNDS]
+    summary = over_seeds(pd.concat(means, ignore_index=True), KEYS)
     return whole(summary, ["clicks"]).assign(source="reproduced")
 
 

@@ -26,8 +26,8 @@ SUMMARIES = {
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per log and summary, pair of positions, or share kept."""
     metrics = [*SUMMARIES, "linked_pairs", "connected_share"]
-    found = measured(results, "real_logs", metric=metrics)
-    return whole(over_seeds(found, KEYS), ["other"]).assign(source="reproduced")
+    means = measured(results, "real_logs", metric=metrics)
+    return whole(over_seeds(means, KEYS), ["other"]).assign(source="reproduced")
 
 
 def draw(table: pd.DataFrame) -> Figure:

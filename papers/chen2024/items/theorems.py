@@ -38,7 +38,7 @@ EXAMPLE_1 = {
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per statement, number of components where it has one, and metric."""
     stated = [name for name in NAMES if name != "click_mse"]
-    found = over_seeds(measured(results, "theorems", metric=stated), KEYS)
+    means = over_seeds(measured(results, "theorems", metric=stated), KEYS)
     sizes = measured(
         results, "example2", metric=[name for pair in LEMMAS.values() for name in pair]
     )
@@ -54,7 +54,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
         for setting, (name, metrics) in EXAMPLE_1.items()
     ]
     off = pd.DataFrame(lemmas, columns=["theorem", "metric", "value", "n"])
-    return pd.concat([found, *examples, off], ignore_index=True).assign(source="reproduced")
+    return pd.concat([means, *examples, off], ignore_index=True).assign(source="reproduced")
 
 
 def tex(table: pd.DataFrame) -> str:

@@ -39,7 +39,7 @@ def dla_means(
     over: Mapping[str, Sequence | None],
     **where,
 ) -> pd.Series:
-    """Means over seeds in every cell, of DLA without repair unless told otherwise.
+    """Means over seeds in every cell, of DLA without repair unless `where` says otherwise.
 
     Args:
         results: long form.
@@ -61,5 +61,5 @@ def on_real_data(results: pd.DataFrame, setting: str) -> bool:
 def check_clicks(by_clicks: pd.DataFrame) -> None:
     """Whether a table whose columns are numbers of clicks has the most and others."""
     if CLICKS not in by_clicks or len(by_clicks.columns) < 2:
-        found = ", ".join(f"{clicks:,}" for clicks in by_clicks)
-        raise NotTestable(f"no results at {CLICKS:,} and at fewer clicks, but at {found}")
+        measured = ", ".join(f"{clicks:,}" for clicks in by_clicks)
+        raise NotTestable(f"no results at {CLICKS:,} and at fewer clicks, but at {measured}")

@@ -56,7 +56,7 @@ GRAPH = {
     },
 }  # fmt: skip
 TABLE_CONTEXTS = 5000
-# The second and third component are extremes of few: told, and not judged.
+# The second and third component are extremes of few: shown, and not judged.
 JUDGED = ("nodes", "edges", "components", "top1")
 CALIBRATED, SAME_SIZE = 0.25, 0.1
 REAL_FILES = "the files are the real ones, known by their checksums"
@@ -98,8 +98,8 @@ def features_disconnect(results: pd.DataFrame, dataset: str, calibrated: bool) -
     """The frequency of connected graphs by the number of features."""
     _check_size(results, dataset)
     share, draws = _connected(results, dataset, "features", {ENOUGH_FEATURES})
-    found = [share.iloc[0], share.loc[ENOUGH_FEATURES:], _rises(share, draws), share]
-    return [*found, *_evidence(results, dataset, calibrated)]
+    values = [share.iloc[0], share.loc[ENOUGH_FEATURES:], _rises(share, draws), share]
+    return [*values, *_evidence(results, dataset, calibrated)]
 
 
 def _evidence(results: pd.DataFrame, dataset: str, calibrated: bool) -> list[bool]:
@@ -183,9 +183,9 @@ def verticals_disconnect(results: pd.DataFrame) -> Measured:
 def graph_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
     _check_size(results, dataset)
     printed = GRAPH[dataset]
-    found = _statistics(results, dataset, tuple(printed))
-    off = [(abs(found[name] - printed[name]), printed[name]) for name in JUDGED]
-    return [*off, found, on_real_data(results, f"connectivity-{dataset}")]
+    values = _statistics(results, dataset, tuple(printed))
+    off = [(abs(values[name] - printed[name]), printed[name]) for name in JUDGED]
+    return [*off, values, on_real_data(results, f"connectivity-{dataset}")]
 
 
 @CLAIMS.add(
@@ -195,11 +195,11 @@ def graph_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
 )  # fmt: skip
 def sizes_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
     """A stand-in has counts of its own."""
-    found = _statistics(results, dataset, tuple(SIZE[dataset]))
+    values = _statistics(results, dataset, tuple(SIZE[dataset]))
     if not on_real_data(results, f"connectivity-{dataset}"):
-        counted = ", ".join(f"{name} {written(value)}" for name, value in found.items())
+        counted = ", ".join(f"{name} {written(value)}" for name, value in values.items())
         raise NotTestable(f"the data are not known to be real: {counted}")
-    return found == pd.Series(SIZE[dataset]), found
+    return values == pd.Series(SIZE[dataset]), values
 
 
 @CLAIMS.add(

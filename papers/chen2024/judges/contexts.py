@@ -102,14 +102,14 @@ def merging_frees_of_start(results: pd.DataFrame, dataset: str) -> Measured:
 
 def merging_wins(results: pd.DataFrame, dataset: str, metrics: Sequence[str]) -> Measured:
     """Observation probabilities start at 1."""
-    found = {}
+    measured = {}
     for metric in metrics:
         dla = seed_means(results, {"repair": REPAIRS}, setting=f"contexts-{dataset}", metric=metric)
-        found[metric_name(metric)] = {
+        measured[metric_name(metric)] = {
             "merging": dla["merging"], "DLA": dla["plain"],
             "no debias": mean(results, f"{dataset}{NAIVE}", "plain", metric),
         }  # fmt: skip
-    table = pd.DataFrame(found)
+    table = pd.DataFrame(measured)
     return [*(table.loc["merging"] - table.drop("merging").max()), table.T]
 
 
@@ -153,4 +153,4 @@ def levels_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
 )  # fmt: skip
 def random_start_leads(results: pd.DataFrame, dataset: str) -> Measured:
     merged = (means(results, dataset, metric).loc["merging"] for metric in (*TRAINING[1:], *TEST))
-    return [found["random"] - found["ones"] for found in merged]
+    return [measured["random"] - measured["ones"] for measured in merged]

@@ -28,8 +28,8 @@ EDGES = {
 
 def measured(results: pd.DataFrame, theorem: str, *metrics: str) -> list[float]:
     """The numbers of one part of the study `theorems`."""
-    found = seed_means(results, {"metric": metrics}, setting="theorems", theorem=theorem)
-    return [found[metric] for metric in metrics]
+    values = seed_means(results, {"metric": metrics}, setting="theorems", theorem=theorem)
+    return [values[metric] for metric in metrics]
 
 
 @CLAIMS.add(
@@ -76,9 +76,9 @@ def second_solution(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def own_factor_each(results: pd.DataFrame) -> Measured:
     metrics = {"metric": ("click_mse", "mcc")}
-    found = seed_means(results, metrics, setting="own-factors")
+    values = seed_means(results, metrics, setting="own-factors")
     constant = seed_means(results, {"metric": ("click_mse",)}, setting="own-factors-constant")
-    return constant["click_mse"], found["click_mse"], found["mcc"]
+    return constant["click_mse"], values["click_mse"], values["mcc"]
 
 
 @CLAIMS.add(

@@ -69,8 +69,8 @@ def bound_is_the_error(results: pd.DataFrame, proposition: str) -> Measured:
     simulation that did not reach it would not test it.
     """
     where = {"setting": "propositions", "proposition": proposition}
-    found = seed_means(results, {"metric": ("violated", "tightest", "checked")}, **where)
-    return list(found)
+    measured = seed_means(results, {"metric": ("violated", "tightest", "checked")}, **where)
+    return list(measured)
 
 
 @CLAIMS.add(

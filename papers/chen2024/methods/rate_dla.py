@@ -81,8 +81,8 @@ def converge(rates: ClickRates, examination: np.ndarray) -> RateEstimate:
         _root(rates.feature, *lane, rates.features)
         for lane in zip(rates.factor, rates.rate, rates.weight, examination, strict=True)
     ]
-    relevance, found = (np.stack(part) for part in zip(*fitted, strict=True))
-    return RateEstimate(relevance, found)
+    relevance, values = (np.stack(part) for part in zip(*fitted, strict=True))
+    return RateEstimate(relevance, values)
 
 
 def _root(feature, factor, rate, weight, start, features: int):

@@ -52,11 +52,11 @@ def fit(task: Task, *, steps: int = 100_000, starts: int = 1) -> list[Fitted]:
     many = replace(
         rates, factor=rates.factor[each], rate=rates.rate[each], weight=rates.weight[each]
     )
-    found = alternate(many, starts_of(task, rates, starts=starts), CollapsedEM(), steps=steps)
+    measured = alternate(many, starts_of(task, rates, starts=starts), CollapsedEM(), steps=steps)
     seen = np.array([np.isin(np.arange(rates.factors), factor) for factor in many.factor])
-    stuck = ((found.examination == 1) & seen).any(1).reshape(lanes, starts).sum(1)
+    stuck = ((measured.examination == 1) & seen).any(1).reshape(lanes, starts).sum(1)
     first = replace(
-        found, relevance=found.relevance[::starts], examination=found.examination[::starts]
+        measured, relevance=measured.relevance[::starts], examination=measured.examination[::starts]
     )
     values = {"stuck": stuck, "starts": np.full(lanes, starts)}
     return fitted_of(task, rates, first, values)

@@ -123,6 +123,11 @@ def sizes(inputs) -> dict[str, float]:
 def graph(feature: np.ndarray, factor: np.ndarray) -> dict[str, int]:
     """Table 4; only factors that occur are nodes."""
     seen, factor = np.unique(factor, return_inverse=True)
-    found = graph_statistics(feature, factor, factors=len(seen))
-    largest = {f"top{place}": int(size) for place, size in enumerate(found.sizes[:LARGEST], 1)}
-    return {"nodes": found.nodes, "edges": found.edges, "components": found.components, **largest}
+    measured = graph_statistics(feature, factor, factors=len(seen))
+    largest = {f"top{place}": int(size) for place, size in enumerate(measured.sizes[:LARGEST], 1)}
+    return {
+        "nodes": measured.nodes,
+        "edges": measured.edges,
+        "components": measured.components,
+        **largest,
+    }

@@ -15,8 +15,8 @@ def run(inputs, *, seed: int) -> pd.DataFrame:
     log = pq.read_table(inputs.log)
     rows = []
     for choice in CHOICES:
-        factors, found = components(log, choice)
+        factors, values = components(log, choice)
         rows.append((", ".join(choice), "bias_factors", factors))
-        rows.append((", ".join(choice), "components", found))
+        rows.append((", ".join(choice), "components", values))
     frame = pd.DataFrame(rows, columns=["factors", "metric", "value"])
     return frame.astype({"value": float}).assign(position=None)

@@ -16,10 +16,12 @@ TABLES = {"full": "full table", "hashed": "hashed to a tenth"}
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per model, table and metric, of the divisions of the log that both tables have."""
-    found = fits(results)
-    found = select(found[found["ratio"].isna() | (found["ratio"] == RATIO)], compression=[*TABLES])
-    seeds = found.loc[found["compression"] == "hashed", "seed"].unique()
-    rows = found[found["seed"].isin(seeds)]
+    values = fits(results)
+    values = select(
+        values[values["ratio"].isna() | (values["ratio"] == RATIO)], compression=[*TABLES]
+    )
+    seeds = values.loc[values["compression"] == "hashed", "seed"].unique()
+    rows = values[values["seed"].isin(seeds)]
     return over_seeds(rows, ["compression", "model", "metric"]).assign(source="reproduced")
 
 

@@ -47,11 +47,11 @@ def similar(results: pd.DataFrame) -> Measured:
     ],
 )  # fmt: skip
 def narrower(results: pd.DataFrame) -> Measured:
-    found = []
+    measured = []
     for metric in (PERPLEXITY, CONDITIONAL):
         own, other = (of(results, by, EXAMINING, metric) for by in ("features", "pairs"))
-        found.append((own.max() - own.min(), other.max() - other.min()))
-    return found
+        measured.append((own.max() - own.min(), other.max() - other.min()))
+    return measured
 
 
 @CLAIMS.add(
@@ -74,17 +74,17 @@ def apart(results: pd.DataFrame) -> Measured:
     above("DCG@10 of each cascade-based model", 1, "times that of DCTR"),
 )  # fmt: skip
 def cascades(results: pd.DataFrame) -> Measured:
-    found = of(results, "features", (NAIVE, POSITION, *CASCADES), DCG)
-    own = found[list(CASCADES)]
-    return (own.max(), found[POSITION]), (own, found[NAIVE])
+    measured = of(results, "features", (NAIVE, POSITION, *CASCADES), DCG)
+    own = measured[list(CASCADES)]
+    return (own.max(), measured[POSITION]), (own, measured[NAIVE])
 
 
 def mixed(metric: str):
     def judge(results: pd.DataFrame) -> Measured:
-        found = of(results, "features", ("mixture", NAIVE, POSITION), metric)
+        measured = of(results, "features", ("mixture", NAIVE, POSITION), metric)
         if metric != DCG:
-            found["gctr"] = of(results, "counts", ("gctr",), metric)["gctr"]
-        return [(found["mixture"], found.drop("mixture"))]
+            measured["gctr"] = of(results, "counts", ("gctr",), metric)["gctr"]
+        return [(measured["mixture"], measured.drop("mixture"))]
 
     return judge
 
@@ -111,8 +111,8 @@ for letter, metric, compared, statement in (
     above("perplexity of CM and of SDBN", 1, "times that of PBM"),
 )  # fmt: skip
 def rank_alone(results: pd.DataFrame) -> Measured:
-    found = []
+    measured = []
     for metric in (DCG, PERPLEXITY):
         values = of(results, "features", (POSITION, "cm", "sdbn"), metric)
-        found.append((values.drop(POSITION), values[POSITION]))
-    return found
+        measured.append((values.drop(POSITION), values[POSITION]))
+    return measured

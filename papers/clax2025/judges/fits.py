@@ -61,10 +61,10 @@ def identical(results: pd.DataFrame) -> Measured:
     gated=False,
 )  # fmt: skip
 def ordered(results: pd.DataFrame) -> Measured:
-    found = of(results, "gradient", PUBLISHED_ORDER, PERPLEXITY)
-    tau = kendalltau(found.to_numpy(), np.arange(len(found))).statistic
-    order = " ".join(found.sort_values(kind="stable").index).upper()
-    return tau, (found["dbn"], found["pbm"]), order
+    values = of(results, "gradient", PUBLISHED_ORDER, PERPLEXITY)
+    tau = kendalltau(values.to_numpy(), np.arange(len(values))).statistic
+    order = " ".join(values.sort_values(kind="stable").index).upper()
+    return tau, (values["dbn"], values["pbm"]), order
 
 
 @CLAIMS.add(
@@ -75,8 +75,8 @@ def ordered(results: pd.DataFrame) -> Measured:
     gated=False,
 )  # fmt: skip
 def one_click(results: pd.DataFrame) -> Measured:
-    found = of(results, "gradient", MODELS, CONDITIONAL)
-    return [(found["cm"], found.drop("cm").max())]
+    values = of(results, "gradient", MODELS, CONDITIONAL)
+    return [(values["cm"], values.drop("cm").max())]
 
 
 @CLAIMS.add(
@@ -97,13 +97,13 @@ def stable(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def lower_ranks(results: pd.DataFrame) -> Measured:
     names = ("ubm", "ccm", "dbn")
-    found = {}
+    values = {}
     for prefix, lane in (("gradient", {}), ("em", {"prior_mean": NINTH})):
         settings = [f"{prefix}-{name}" for name in names]
         over = {"setting": settings, "position": LOW}
         means = seed_means(results, over, metric="conditional_perplexity", **lane)
-        found[prefix] = means.groupby("setting").mean().loc[settings].set_axis(_models(names))
-    return [(found["gradient"], found["em"])]
+        values[prefix] = means.groupby("setting").mean().loc[settings].set_axis(_models(names))
+    return [(values["gradient"], values["em"])]
 
 
 @CLAIMS.add(
@@ -167,8 +167,8 @@ def _by_rank(results: pd.DataFrame, prefix: str, **lane) -> pd.DataFrame:
     """Conditional perplexity: a row per model of CHAINS, a column per rank."""
     settings = [f"{prefix}-{name}" for name in CHAINS]
     over = {"setting": settings, "position": range(1, 11)}
-    found = seed_means(results, over, metric="conditional_perplexity", **lane).unstack()
-    return found.loc[settings].set_axis(_models(CHAINS))
+    values = seed_means(results, over, metric="conditional_perplexity", **lane).unstack()
+    return values.loc[settings].set_axis(_models(CHAINS))
 
 
 def _gaps(results: pd.DataFrame, models, metric: str, by=None) -> pd.Series:
@@ -186,8 +186,8 @@ def _gaps(results: pd.DataFrame, models, metric: str, by=None) -> pd.Series:
 def of(results: pd.DataFrame, prefix: str, models, metric: str) -> pd.Series:
     """Means over seeds of the settings PREFIX-model, by model."""
     settings = [f"{prefix}-{name}" for name in models]
-    found = seed_means(results, {"setting": settings}, metric=metric)
-    return pd.Series(found.to_numpy(), _models(models))
+    values = seed_means(results, {"setting": settings}, metric=metric)
+    return pd.Series(values.to_numpy(), _models(models))
 
 
 def _models(names) -> pd.Index:

@@ -29,8 +29,8 @@ SECONDS = "train_seconds"
     gated=False,
 )  # fmt: skip
 def ordered(results: pd.DataFrame) -> Measured:
-    found = of(results, "baidu", PUBLISHED_ORDER, PERPLEXITY)
-    return kendalltau(found.to_numpy(), np.arange(len(found))).statistic
+    values = of(results, "baidu", PUBLISHED_ORDER, PERPLEXITY)
+    return kendalltau(values.to_numpy(), np.arange(len(values))).statistic
 
 
 @CLAIMS.add(
@@ -41,8 +41,8 @@ def ordered(results: pd.DataFrame) -> Measured:
     gated=False,
 )  # fmt: skip
 def nothing(results: pd.DataFrame) -> Measured:
-    found = of(results, "baidu", ("gctr", "dctr", "rctr", "pbm"), PERPLEXITY)
-    return (found["dctr"], found["gctr"]), (found["pbm"], found["rctr"])
+    values = of(results, "baidu", ("gctr", "dctr", "rctr", "pbm"), PERPLEXITY)
+    return (values["dctr"], values["gctr"]), (values["pbm"], values["rctr"])
 
 
 @CLAIMS.add(
@@ -73,11 +73,11 @@ def shorter(results: pd.DataFrame) -> Measured:
     full = _seconds(results, [f"gradient-{name}" for name in MODELS]).mean()
     rows = []
     for prefix in COMPRESSIONS:
-        found = select(results, metric=SECONDS)
-        found = found[found["setting"].str.startswith(prefix) & (found["tower_ratio"] >= 10)]
-        rows.append(found.assign(compression=prefix, ratio=found["tower_ratio"]))
-    found = pd.concat(rows).groupby(["ratio", "compression"])["value"].mean()
-    return [(found, full)]
+        values = select(results, metric=SECONDS)
+        values = values[values["setting"].str.startswith(prefix) & (values["tower_ratio"] >= 10)]
+        rows.append(values.assign(compression=prefix, ratio=values["tower_ratio"]))
+    values = pd.concat(rows).groupby(["ratio", "compression"])["value"].mean()
+    return [(values, full)]
 
 
 def _seconds(results: pd.DataFrame, settings: list[str], **lane) -> pd.Series:

@@ -56,9 +56,9 @@ def own_is_best(results: pd.DataFrame) -> Measured:
     settings = [f"recovery-{name}" for name in MODELS]
     over = {"user_kind": list(MODELS.values()), "setting": settings}
     where = {"metric": "mean_conditional_perplexity", "setting": settings}
-    found = seed_means(results, over, **where).unstack("setting")
-    own = pd.Series({kind: found.loc[kind, f"recovery-{name}"] for name, kind in MODELS.items()})
-    return own - found.min(axis=1).loc[own.index]
+    measured = seed_means(results, over, **where).unstack("setting")
+    own = pd.Series({kind: measured.loc[kind, f"recovery-{name}"] for name, kind in MODELS.items()})
+    return own - measured.min(axis=1).loc[own.index]
 
 
 @CLAIMS.add(

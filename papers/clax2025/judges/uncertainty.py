@@ -26,12 +26,12 @@ OF_DOCUMENTS = ("attraction", "satisfaction")
     at_most("every model and part of documents: coverage", 0.98),
 )  # fmt: skip
 def of_documents(results: pd.DataFrame) -> Measured:
-    found = _coverage(results, "interval")
-    found = found[found.index.get_level_values("part").isin(OF_DOCUMENTS)]
-    lacking = {"dctr", "pbm", "cm", "ubm", "dcm", "ccm", "dbn", "sdbn"} - set(_models(found))
+    values = _coverage(results, "interval")
+    values = values[values.index.get_level_values("part").isin(OF_DOCUMENTS)]
+    lacking = {"dctr", "pbm", "cm", "ubm", "dcm", "ccm", "dbn", "sdbn"} - set(_models(values))
     if lacking:
         raise NotTestable(f"no coverage of {', '.join(sorted(lacking))}")
-    return found, found
+    return values, values
 
 
 @CLAIMS.add(
@@ -41,11 +41,11 @@ def of_documents(results: pd.DataFrame) -> Measured:
     at_least("every model: coverage of positions and of what there is once", 0.85),
 )  # fmt: skip
 def of_all(results: pd.DataFrame) -> Measured:
-    found = _coverage(results, "interval")
-    found = found[~found.index.get_level_values("part").isin(OF_DOCUMENTS)]
-    if lacking := {"gctr", "rctr", "pbm", "ubm", "dcm", "ccm", "dbn"} - set(_models(found)):
+    values = _coverage(results, "interval")
+    values = values[~values.index.get_level_values("part").isin(OF_DOCUMENTS)]
+    if lacking := {"gctr", "rctr", "pbm", "ubm", "dcm", "ccm", "dbn"} - set(_models(values)):
         raise NotTestable(f"no coverage of {', '.join(sorted(lacking))}")
-    return found
+    return values
 
 
 @CLAIMS.add(
@@ -56,10 +56,10 @@ def of_all(results: pd.DataFrame) -> Measured:
 def of_gradient(results: pd.DataFrame) -> Measured:
     pairs = []
     for prefix in ("interval", "stopped"):
-        found = _coverage(results, prefix)
+        values = _coverage(results, prefix)
         settings = [f"{prefix}-{name}" for name in ("pbm", "dbn")]
         try:
-            pairs.append(found.loc[[(setting, "attraction") for setting in settings]])
+            pairs.append(values.loc[[(setting, "attraction") for setting in settings]])
         except KeyError:
             raise NotTestable(f"no coverage of {', '.join(settings)}") from None
     return [tuple(pairs)]
@@ -74,5 +74,5 @@ def _coverage(results: pd.DataFrame, prefix: str) -> pd.Series:
     return rows.groupby(["setting", "part"])["value"].mean()
 
 
-def _models(found: pd.Series) -> list[str]:
-    return [setting.split("-")[1] for setting in found.index.get_level_values("setting")]
+def _models(values: pd.Series) -> list[str]:
+    return [setting.split("-")[1] for setting in values.index.get_level_values("setting")]

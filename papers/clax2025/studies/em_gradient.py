@@ -52,8 +52,8 @@ def run(inputs, *, seed: int, pages: int) -> pd.DataFrame:
     for name in HIDDEN:
         model = build_model(MODELS[name])
         statistics = Statistics.of_pages(model, distinct_pages(*log, pairs=PAIRS))
-        found = {**_at_random(statistics, rng), **_ends(statistics, int(log[2].sum()))}
-        rows += [(name, metric, None, value) for metric, value in found.items()]
+        measured = {**_at_random(statistics, rng), **_ends(statistics, int(log[2].sum()))}
+        rows += [(name, metric, None, value) for metric, value in measured.items()]
     rows.append(("pbm", "click_loss_difference", None, click_loss_difference(log[1], seed)))
     return pd.DataFrame(rows, columns=["model", "metric", "position", "value"])
 
@@ -147,8 +147,8 @@ def posteriors(
         ['1.000', '0.333']
     """
     chances = jax.nn.sigmoid(attraction), jax.nn.sigmoid(examination)
-    found = PositionBased().posteriors(*chances)
-    return tuple(jnp.where(clicked, *found[part]) for part in ("attraction", "examination"))
+    measured = PositionBased().posteriors(*chances)
+    return tuple(jnp.where(clicked, *measured[part]) for part in ("attraction", "examination"))
 
 
 def click_loss_difference(clicks: np.ndarray, seed: int, targets: Callable = posteriors) -> float:

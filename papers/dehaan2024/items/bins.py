@@ -21,12 +21,14 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     `bin` is the middle of a bin, and `n` its queries.
     """
     each = by_query(results, list(MODELS), METRIC)
-    found = []
+    measured = []
     for metric, values in (("ndcg@10", each), ("gain", each.sub(each["random"], axis=0))):
         long = values.assign(bin=bins(each["policy"])).melt("bin", var_name="setting")
         moments = long.groupby(["setting", "bin"])["value"].agg(value="mean", sd="std", n="size")
-        found.append(from_moments(moments.reset_index(), ["setting", "bin"]).assign(metric=metric))
-    return pd.concat(found, ignore_index=True).assign(source="reproduced")
+        measured.append(
+            from_moments(moments.reset_index(), ["setting", "bin"]).assign(metric=metric)
+        )
+    return pd.concat(measured, ignore_index=True).assign(source="reproduced")
 
 
 def bins(policy: pd.Series) -> np.ndarray:

@@ -35,12 +35,12 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str
     for dataset in DATASETS:
         for metric in MEASURES:
             own = {method: _moments(results, dataset, method, metric) for method in TITLES}
-            for method, found in own.items():
-                if found is None:
+            for method, measured in own.items():
+                if measured is None:
                     continue
                 place = {"dataset": dataset, "method": method, "metric": metric}
-                mark = _mark(found, own["pbm"]) if method != "pbm" else 0
-                parts.append({**place, **found, "mark": mark, "source": "reproduced"})
+                mark = _mark(measured, own["pbm"]) if method != "pbm" else 0
+                parts.append({**place, **measured, "mark": mark, "source": "reproduced"})
                 printed = select(published, **of_method(dataset, method, metric), sessions=FULL)
                 if len(printed):
                     row = printed.iloc[0]
@@ -66,10 +66,10 @@ def _moments(results, dataset, method, metric) -> dict | None:
     return {"value": values.mean(), "sd": values.std(), "n": len(values)}
 
 
-def _mark(found: dict, pbm: dict | None) -> int:
-    if pbm is None or found["n"] < RUNS:
+def _mark(measured: dict, pbm: dict | None) -> int:
+    if pbm is None or measured["n"] < RUNS:
         return 0
-    t, p = t_test(found["value"], found["sd"], pbm["value"], pbm["sd"], found["n"])
+    t, p = t_test(measured["value"], measured["sd"], pbm["value"], pbm["sd"], measured["n"])
     return int(np.sign(t)) if p * COMPARISONS < ALPHA else 0
 
 

@@ -175,8 +175,8 @@ def ahead_at_first(results, *, dataset) -> Measured:
     *SIGNIFICANT, TRAINED, parts=NOT_MSLR, chance=False,
 )  # fmt: skip
 def ips_ends_above(results, *, dataset) -> Measured:
-    found = of_significant(results, dataset, "ips", "pbm")
-    return *found, between(results, dataset, "pbm", "naive") > 0
+    values = of_significant(results, dataset, "ips", "pbm")
+    return *values, between(results, dataset, "pbm", "naive") > 0
 
 
 @CLAIMS.add(

@@ -35,8 +35,12 @@ CLAIMS = Claims(chance=False)
     at_most("the largest difference", 1e-6), identity="theorem_1",
 )  # fmt: skip
 def identity_holds(results, *, identity, biased=False) -> Measured:
-    found = [rows_of(results, metric=identity)["value"].max()]
-    return [*found, rows_of(results, metric="ignored_minimum")["value"].max()] if biased else found
+    measured = [rows_of(results, metric=identity)["value"].max()]
+    return (
+        [*measured, rows_of(results, metric="ignored_minimum")["value"].max()]
+        if biased
+        else measured
+    )
 
 
 @CLAIMS.add(
@@ -48,8 +52,8 @@ def identity_holds(results, *, identity, biased=False) -> Measured:
 )  # fmt: skip
 def loss_shrinks(results) -> Measured:
     def curves(kind):
-        found = rows_of(results, metric="loss", kind=kind)
-        return found.pivot(index="examined", columns="estimate", values="value")
+        measured = rows_of(results, metric="loss", kind=kind)
+        return measured.pivot(index="examined", columns="estimate", values="value")
 
     minima = rows_of(results, metric="minimum", kind="pbm")["value"].to_numpy()
     ranges = np.ptp(curves("pbm").sort_index(ascending=False).to_numpy(), axis=1)

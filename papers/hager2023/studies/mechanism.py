@@ -49,12 +49,12 @@ def run(inputs, *, seed: int, queries: int, sessions: int) -> pd.DataFrame:
     drawn = sampled(*exact, sessions / len(lists["train"][0].queries), stream("mechanism", seed))
     rows = []
     for kind in KINDS:
-        found = {
+        means = {
             "document": per_document(lists["train"], kind),
             "linear": linear(lists, kind, exact),
             "sampled": linear(lists, kind, (drawn, exact[1])),
         }
-        for tower, values in found.items():
+        for tower, values in means.items():
             rows += [{"tower": tower, "kind": kind, **row} for row in values]
     return pd.DataFrame(rows).assign(position=None)
 
@@ -87,8 +87,8 @@ def sampled(attraction, examined, views: float, rng: np.random.Generator) -> np.
 def measured(lists: Rankings, values: np.ndarray, metric: str = "ndcg@10") -> dict:
     """Mean nDCG@10 of [rows] scores; queries without relevant document count 0."""
     *columns, where = lists.padded(values, lists.label)
-    found = ndcg(*columns, where=where)
-    return {"metric": metric, "value": float(found.mean())}
+    means = ndcg(*columns, where=where)
+    return {"metric": metric, "value": float(means.mean())}
 
 
 def per_document(train: tuple, kind: str) -> Iterator[dict]:
@@ -169,8 +169,8 @@ def minimum(
         return (features.T * bent) @ features + 2 * PENALTY * np.eye(len(weights))
 
     how = {"method": "trust-exact", "options": {"gtol": 1e-6}}
-    found = minimize(objective, start, jac=True, hess=hessian, **how)
-    return found.x, float(np.abs(found.jac).max())
+    means = minimize(objective, start, jac=True, hess=hessian, **how)
+    return means.x, float(np.abs(means.jac).max())
 
 
 def linear(lists: dict, kind: str, seen: tuple) -> Iterator[dict]:

@@ -92,7 +92,7 @@ def draw(seed: int, queries: int, documents: int, budgets: list[int]) -> dict[st
         )
         # Ranked at random: nobody has features to rank by.
         policy = ScoredPairs(pairs, relevance[shown], rng.random(len(shown)))
-        counts = [found.counts for found in draw_cells(log, split, policy, seed=seed)]
+        counts = [measured.counts for measured in draw_cells(log, split, policy, seed=seed)]
         splits[split] = Split(
             inputs=shown.reshape(queries, documents).astype(np.int32),
             where=np.ones((queries, documents), bool),
@@ -129,6 +129,6 @@ def fit(method: str, splits, parameters: int, logs: list[int], positions: int, s
     )
     test = shared["test"]
     return [
-        float(ndcg(found.scores(test.inputs), test.relevance, where=test.where).mean())
-        for found in module.fit(task, weighting="queries")
+        float(ndcg(measured.scores(test.inputs), test.relevance, where=test.where).mean())
+        for measured in module.fit(task, weighting="queries")
     ]

@@ -161,10 +161,10 @@ def shared_by_two(one: tuple[float, float], other: tuple[float, float]) -> float
 
 def lowest(loss: Callable) -> float:
     """Where a loss of one estimate in (0, 1) is lowest, without its derivative."""
-    found = minimize_scalar(
+    measured = minimize_scalar(
         loss, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-12}
     )
-    return float(found.x)
+    return float(measured.x)
 
 
 def marks() -> Iterator[dict]:

@@ -35,8 +35,8 @@ def table(
     marks = theirs[theirs["metric"].str.endswith(CHANGE)]
     marks = marks.assign(metric=marks["metric"].str.removesuffix(CHANGE), source="published")
     ours = changes(results, features).assign(source="reproduced")
-    told = pd.concat([ours, marks])[["setting", "metric", "value", "source"]]
-    return pd.concat([rows, told.assign(statistic="change", n=1)], ignore_index=True)
+    changed = pd.concat([ours, marks])[["setting", "metric", "value", "source"]]
+    return pd.concat([rows, changed.assign(statistic="change", n=1)], ignore_index=True)
 
 
 def tex(table: pd.DataFrame, *, features: str, metrics: Mapping[str, str]) -> str:

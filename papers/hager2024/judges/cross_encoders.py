@@ -21,8 +21,8 @@ CROSS = {
 def cross(results: pd.DataFrame) -> pd.Series:
     """DCG@10 of the cross-encoders by method."""
     methods = ("point-naive", "two-tower", "point-ips", "list-naive", "list-ips", "list-dla")
-    found = means(results, [f"bert-{name}" for name in methods])
-    return found.set_axis(pd.Index(methods, name="method"))
+    measured = means(results, [f"bert-{name}" for name in methods])
+    return measured.set_axis(pd.Index(methods, name="method"))
 
 
 @CLAIMS.add(
@@ -33,9 +33,9 @@ def cross(results: pd.DataFrame) -> pd.Series:
     above("DCG@10 of the worst listwise less the best pointwise", 0),
 )
 def listwise_cross_encoders(results):
-    found = cross(results)
-    listwise = found.index.str.startswith("list")
-    return found[listwise].min() - found[~listwise].max()
+    measured = cross(results)
+    listwise = measured.index.str.startswith("list")
+    return measured[listwise].min() - measured[~listwise].max()
 
 
 @CLAIMS.add(
@@ -46,8 +46,8 @@ def listwise_cross_encoders(results):
     above("DCG@10 of the two-tower cross-encoder less the naive one", 0),
 )
 def two_tower_cross_encoder(results):
-    found = cross(results)
-    return found["two-tower"] - found["point-naive"]
+    measured = cross(results)
+    return measured["two-tower"] - measured["point-naive"]
 
 
 @CLAIMS.add(
@@ -58,9 +58,9 @@ def two_tower_cross_encoder(results):
     below("DCG@10 less that of the naive model", 0),
 )
 def debiased_cross_encoders(results):
-    found = cross(results)
+    measured = cross(results)
     names = ["point-ips", "list-ips", "list-dla"]
-    return found[names] - found[[CROSS[name] for name in names]].to_numpy()
+    return measured[names] - measured[[CROSS[name] for name in names]].to_numpy()
 
 
 @CLAIMS.add(
@@ -71,8 +71,8 @@ def debiased_cross_encoders(results):
     above("its DCG@10 less that of the best other one", 0),
 )
 def best_cross_encoder(results):
-    found = cross(results)
-    return found["list-naive"] - found.drop("list-naive").max()
+    measured = cross(results)
+    return measured["list-naive"] - measured.drop("list-naive").max()
 
 
 @CLAIMS.add(
@@ -84,7 +84,7 @@ def best_cross_encoder(results):
     also=("table3.4",),
 )
 def larger_effects(results):
-    found = cross(results)
-    own = found[list(CROSS)] - found[list(CROSS.values())].to_numpy()
+    measured = cross(results)
+    own = measured[list(CROSS)] - measured[list(CROSS.values())].to_numpy()
     rerankers = effects(results, CROSS, ["ours"])["ours"]
     return [(own.abs().mean(), rerankers.abs().mean())]

@@ -19,8 +19,8 @@ def tuned(results: pd.DataFrame, metric: str, methods=TUNED) -> pd.DataFrame:
     """[methods, (learning rates, rates of dropout)] means."""
     names = [f"tuned-{name}" for name in methods]
     own = select(results, setting=names)
-    found = seed_means(own, {"setting": names, RATE: None, DROPOUT: None}, metric=metric)
-    table = found.unstack([RATE, DROPOUT])
+    values = seed_means(own, {"setting": names, RATE: None, DROPOUT: None}, metric=metric)
+    table = values.unstack([RATE, DROPOUT])
     return table.loc[names].set_axis(pd.Index(methods, name="method"))
 
 
@@ -37,15 +37,15 @@ def tuned(results: pd.DataFrame, metric: str, methods=TUNED) -> pd.DataFrame:
     above("median over methods: the lowest loss with dropout less that without", 0),
 )
 def lowest_rate_without_dropout(results):
-    found = tuned(results, "validation_loss")
-    lowest = {RATE: found.columns.get_level_values(RATE).min(), DROPOUT: 0}
-    return [_lead(found, column, at).median() for column, at in lowest.items()]
+    values = tuned(results, "validation_loss")
+    lowest = {RATE: values.columns.get_level_values(RATE).min(), DROPOUT: 0}
+    return [_lead(values, column, at).median() for column, at in lowest.items()]
 
 
-def _lead(found: pd.DataFrame, column: str, at: float) -> pd.Series:
+def _lead(values: pd.DataFrame, column: str, at: float) -> pd.Series:
     """How much higher each method's lowest number is where the column has another value."""
-    here = found.columns.get_level_values(column) == at
-    return found.loc[:, ~here].min(axis=1) - found.loc[:, here].min(axis=1)
+    here = values.columns.get_level_values(column) == at
+    return values.loc[:, ~here].min(axis=1) - values.loc[:, here].min(axis=1)
 
 
 @CLAIMS.add(
@@ -81,8 +81,8 @@ def findings_at_every_rate(results):
     at_most("gain in DCG@10 by a perceptron of positions", 0.1),
 )
 def structure_gains_nothing(results):
-    found = means(
+    values = means(
         results, [f"built-{of}" for of in ("naive", "layer", "batch", "towers", "perceptron")]
     )
-    normalised = found[["built-layer", "built-batch"]] - found["built-naive"]
-    return normalised, found["built-perceptron"] - found["built-towers"]
+    normalised = values[["built-layer", "built-batch"]] - values["built-naive"]
+    return normalised, values["built-perceptron"] - values["built-towers"]

@@ -56,7 +56,7 @@ def fit(
     settings = Pretraining(
         learning_rate=learning_rate, mask=mask, documents=documents, pages=documents // 4
     )
-    found = []
+    values = []
     for log, _ in task.lanes:
         encoder = MonoBert(
             vocabulary=int(max(tokens.max() + 1 - OFFSET, 1)),
@@ -79,8 +79,8 @@ def fit(
             settings=settings,
             seed=task.seed,
         )
-        found.append(_fitted(trained, log, loss, theta, marks))
-    return found
+        values.append(_fitted(trained, log, loss, theta, marks))
+    return values
 
 
 def click_loss(loss: str, weights: np.ndarray):
@@ -109,8 +109,8 @@ def sequences_of(tokens: np.ndarray, marks: bool = False) -> Sequences:
     """What an encoder reads, from tokens alone: segment 0 ends with the first [SEP]."""
     ends = tokens == SEP
     segments = (np.cumsum(ends, axis=1) - ends > 0).astype(np.int32)
-    found = Sequences(tokens, segments, (segments == 1) & (tokens >= OFFSET))
-    return marked(found) if marks else found
+    values = Sequences(tokens, segments, (segments == 1) & (tokens >= OFFSET))
+    return marked(values) if marks else values
 
 
 def _fitted(trained, log: int, loss: str, theta: np.ndarray, marks: bool) -> Fitted:
@@ -118,10 +118,10 @@ def _fitted(trained, log: int, loss: str, theta: np.ndarray, marks: bool) -> Fit
 
     def scores(inputs: np.ndarray) -> np.ndarray:
         tokens = inputs.reshape(-1, inputs.shape[-1]).astype(np.int32)
-        there, found = tokens[:, 0] == CLS, np.zeros(len(tokens))
+        there, values = tokens[:, 0] == CLS, np.zeros(len(tokens))
         vectors = np.concatenate([*vectors_of(trained.encoder, sequences_of(tokens[there], marks))])
-        found[there] = np.asarray(trained.encoder.click(jnp.asarray(vectors)))[:, 0]
-        return found.reshape(inputs.shape[:-1])
+        values[there] = np.asarray(trained.encoder.click(jnp.asarray(vectors)))[:, 0]
+        return values.reshape(inputs.shape[:-1])
 
     def page_losses(split):
         pages = split.sessions[log]

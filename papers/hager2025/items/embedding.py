@@ -61,8 +61,8 @@ def _at_position(table: pd.DataFrame) -> pd.DataFrame:
     rows = select(table, position=POSITION)
     grown = "... of " + rows["sessions_factor"].map("{:g} × the sessions".format)
     fits = rows["method"].map(FITS).where(rows["sessions_factor"] == 1, grown)
-    found = sorted(rows["sessions_factor"].unique())[1:]
-    order = [*FITS.values(), *(f"... of {factor:g} × the sessions" for factor in found)]
+    measured = sorted(rows["sessions_factor"].unique())[1:]
+    order = [*FITS.values(), *(f"... of {factor:g} × the sessions" for factor in measured)]
     return rows.assign(fit=pd.Categorical(fits, order))
 
 

@@ -24,10 +24,10 @@ def table(
     """
     parts = []
     for fit in rows:
-        found = select(results, **lanes_of(fit))
-        bias = select(found, metric="position_bias", position=RANKS)
+        values = select(results, **lanes_of(fit))
+        bias = select(values, metric="position_bias", position=RANKS)
         error = bias["value"] + np.log(bias["position"].astype(float))
-        parts += [bias.assign(value=error, metric="error"), select(found, metric="epochs")]
+        parts += [bias.assign(value=error, metric="error"), select(values, metric="epochs")]
     return over_seeds(pd.concat(parts), KEYS).assign(source="reproduced")
 
 

@@ -101,8 +101,8 @@ def policy_unfelt(
     results: pd.DataFrame, setting: str, temperatures: Sequence[float] = TEMPERATURES
 ) -> Measured:
     over = {"strength": STRENGTHS, "temperature": temperatures, "position": (5, 10)}
-    found = spreads(results, over, setting=setting, weighting="none")
-    return found[5], found[10]
+    values = spreads(results, over, setting=setting, weighting="none")
+    return values[5], values[10]
 
 
 def spreads(results: pd.DataFrame, over: dict, **where) -> pd.Series:
@@ -266,7 +266,7 @@ def bias_without_loss(results: pd.DataFrame, setting: str) -> Measured:
     6. "Not always" asks for a counterexample, not for a correlation: nDCG@10 may well fall with
     bias on the whole. The measure is the largest excess of |error at position 10| of one lane
     over another that does not come with a loss in nDCG@10; both thresholds are those of other
-    claims. How many such pairs there are is told, and is not judged.
+    claims. How many such pairs there are is shown, and not judged.
     """
     lanes = {"strength": STRENGTHS, "temperature": TEMPERATURES}
     where = {"setting": setting, "weighting": "none"}

@@ -244,8 +244,8 @@ def pitfall(results: pd.DataFrame, varied: str) -> Measured:
     effect, distance = _varied(results, varied, "effect_of_start", "distance")
     if len(effect) < 2:
         raise NotTestable(f"{varied}: one amount, which there is nothing to compare with")
-    found = [(effect.iloc[-1], effect.iloc[0]), effect]
-    return found if varied == "width" else [*found, distance]
+    values = [(effect.iloc[-1], effect.iloc[0]), effect]
+    return values if varied == "width" else [*values, distance]
 
 
 def _placements(results: pd.DataFrame, model: str, metric: str) -> list[pd.Series]:

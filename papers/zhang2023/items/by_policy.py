@@ -40,8 +40,8 @@ def table(
     ]
     rows = select(pd.concat(parts), metric=metric)
     # Means are of the seeds that trained so long.
-    found = over_seeds(rows, ["setting", "mixing_weight", "metric", along])
-    return found.assign(source="reproduced")
+    values = over_seeds(rows, ["setting", "mixing_weight", "metric", along])
+    return values.assign(source="reproduced")
 
 
 def draw(

@@ -21,10 +21,10 @@ def table(
     Args:
         measures: From metrics to the headings of their columns.
     """
-    found = compare(
+    measured = compare(
         results, published, ["method", "metric"], setting="webstore", metric=list(measures)
     )
-    return found.assign(note=PROXY)
+    return measured.assign(note=PROXY)
 
 
 def tex(table: pd.DataFrame, *, measures: Mapping[str, str], percent: bool = False) -> str:

@@ -30,7 +30,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str
     printed = select(published, setting=list(needs), metric="significant")
     datasets = dict.fromkeys(setting.split("-")[0] for setting in needs)
     marks = [_marks(results, dataset, by) for by in CHOSEN_BY for dataset in datasets]
-    found = pd.concat(
+    measured = pd.concat(
         [
             beside_printed(results, published, needs),
             printed.assign(source="published", chosen_by="ndcg"),
@@ -38,8 +38,8 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str
         ],
         ignore_index=True,
     )
-    found["dataset"], found["method"] = zip(*found["setting"].str.split("-"), strict=True)
-    return found[[*KEYS, *BAND]]
+    measured["dataset"], measured["method"] = zip(*measured["setting"].str.split("-"), strict=True)
+    return measured[[*KEYS, *BAND]]
 
 
 def _marks(results: pd.DataFrame, dataset: str, by: str) -> pd.DataFrame:

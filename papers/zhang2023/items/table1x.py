@@ -21,13 +21,13 @@ SHUFFLED = ", half shuffled"
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per world, ranker, method, weight and temperature, with the policy's nDCG@10."""
     rows = cross(results)
-    found = over_seeds(select(rows, metric=RANKING), KEYS)
+    measured = over_seeds(select(rows, metric=RANKING), KEYS)
     quality = over_seeds(select(rows, metric=QUALITY), KEYS)[[*KEYS, "value"]]
-    found = found.merge(quality.rename(columns={"value": "policy_ndcg"}), on=KEYS)
-    shuffled = found["temperature"].gt(0).map({True: SHUFFLED, False: ""})
-    policy = found["ranker"].map(RANKERS) + shuffled
-    found = found.assign(policy=policy, metric=RANKING, source="reproduced")
-    return found[[*KEYS, "policy", "metric", "source", "policy_ndcg", *BAND]]
+    measured = measured.merge(quality.rename(columns={"value": "policy_ndcg"}), on=KEYS)
+    shuffled = measured["temperature"].gt(0).map({True: SHUFFLED, False: ""})
+    policy = measured["ranker"].map(RANKERS) + shuffled
+    measured = measured.assign(policy=policy, metric=RANKING, source="reproduced")
+    return measured[[*KEYS, "policy", "metric", "source", "policy_ndcg", *BAND]]
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -24,8 +24,8 @@ MEASURED = ["dimension", "share_worse", "excess_loss", "examination_share_least"
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """One row per part, support, rate or scale, and metric."""
     rows = select(results, setting="theory", metric=MEASURED)
-    found = over_seeds(rows, ["part", "support", "at", "metric"])
-    return found.assign(source="reproduced")
+    measured = over_seeds(rows, ["part", "support", "at", "metric"])
+    return measured.assign(source="reproduced")
 
 
 def tex(table: pd.DataFrame) -> str:

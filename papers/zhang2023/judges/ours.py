@@ -100,13 +100,13 @@ def _with_interval(values: list[float]) -> str:
 )  # fmt: skip
 def remedies_still_help(results: pd.DataFrame, world: str) -> Measured:
     rows = cross(results)
-    found = pd.Series(
+    measured = pd.Series(
         {
             METHODS[method]: curve(rows, world, "deep", method)[RANKING].loc[1.0]
             for method in ("pal", *REMEDIES)
         }
     )
-    return found.drop(METHODS["pal"]).max() - found[METHODS["pal"]], found
+    return measured.drop(METHODS["pal"]).max() - measured[METHODS["pal"]], measured
 
 
 @CLAIMS.add(

@@ -157,23 +157,23 @@ def _combined(results: pd.DataFrame) -> tuple[float, float]:
           "PAL's, averaged over policies,", 1),
 )  # fmt: skip
 def slower(results: pd.DataFrame) -> Measured:
-    found = {
+    measured = {
         method: _training(won(results, f"yahoo-{method}", "ndcg")) for method in ("pal", "gradrev")
     }
-    ratio = (found["gradrev"] / found["pal"]).groupby("mixing_weight").mean().mean()
+    ratio = (measured["gradrev"] / measured["pal"]).groupby("mixing_weight").mean().mean()
     return ratio["epochs"], ratio["change"]
 
 
 def _training(rows: pd.DataFrame) -> pd.DataFrame:
     """Per policy and seed: epochs to near the lowest watched loss, and mean change from there."""
     rows = rows_of(rows, metric="watched_loss")
-    found = {}
+    measured = {}
     for place, curve in rows.groupby(["mixing_weight", "seed"]):
         loss = curve.sort_values("epoch")["value"].to_numpy()
         if len(loss) < 4:
             raise NotTestable("training was too short to have a later half")
         near = int(np.argmax(loss <= 1.001 * loss.min()))
         change = np.abs(np.diff(loss[len(loss) // 2 :])).mean()
-        found[place] = {"epochs": near + 1, "change": change}
-    table = pd.DataFrame(found).T
+        measured[place] = {"epochs": near + 1, "change": change}
+    table = pd.DataFrame(measured).T
     return table.rename_axis(["mixing_weight", "seed"])

@@ -123,7 +123,7 @@ def _trained(
     graph, params, rest = nnx.split(model, nnx.Param, ...)
     state = optax.adam(learning_rate).init(params)
     data = features, jnp.asarray(shown), jnp.asarray(clicked, jnp.float32)
-    rng, found = stream("postulate4 batches", seed), []
+    rng, values = stream("postulate4 batches", seed), []
     query, document, position = np.nonzero(shown)
     chance = clicked[query, document, position]
     constant = _loss(np.zeros_like(chance), chance)
@@ -134,8 +134,8 @@ def _trained(
             f, g = (np.asarray(each, float) for each in _parts(graph, params, rest, features))
             f, g = f[query, document], g[position]
             each = {"observation": g, "relevance": f, "both": f + g}
-            found.append({name: constant - _loss(own, chance) for name, own in each.items()})
-    table = pd.DataFrame(found)
+            values.append({name: constant - _loss(own, chance) for name, own in each.items()})
+    table = pd.DataFrame(values)
     return {name: table[name].to_numpy() / table["both"].iloc[-1] for name in table}
 
 

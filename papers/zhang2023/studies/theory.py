@@ -128,10 +128,10 @@ def _swapped_units():
 
     # At an optimum that fits all cells, the Hessian is that of Gauss and Newton.
     design = slopes(truth)
-    found = np.linalg.eigvalsh(design.T @ (design / (chance * (1 - chance))[:, None]))
+    measured = np.linalg.eigvalsh(design.T @ (design / (chance * (1 - chance))[:, None]))
     swapped = truth.copy()
     swapped[:6] = truth[:6].reshape(3, 2)[:, ::-1].ravel()
-    yield "theorem2", "swapped units", None, "dimension", (found < FLAT * found.max()).sum()
+    yield "theorem2", "swapped units", None, "dimension", (measured < FLAT * measured.max()).sum()
     other = scores(swapped)[np.argsort(scores(truth))]
     yield "theorem2", "swapped units", None, "share_worse", float((np.diff(other) <= 0).any())
     excess = _excess(chance, logit(chances(swapped)[support]))
@@ -170,7 +170,7 @@ class _Additive:
     def truth(self) -> np.ndarray:
         return np.concatenate([self.f, self.g[1:]])
 
-    def told(self, part: str, name: str, at: float, parameters: np.ndarray):
+    def rows(self, part: str, name: str, at: float, parameters: np.ndarray):
         """How far an optimum is from one without the remedy, and from the truth."""
         f, g, bias = self.parts(parameters)
         yield part, name, at, "excess_loss", _excess(self.chance, f + g)
@@ -195,7 +195,7 @@ def _dropout(rates: list[float]):
                 # Where an optimum is not unique, the one nearest to 0.
                 return kept + rate * world.loss(f) + 1e-9 * np.square(parameters).sum()
 
-            yield from world.told("lemma7", name, rate, _minimum(mean_loss, world.truth))
+            yield from world.rows("lemma7", name, rate, _minimum(mean_loss, world.truth))
 
 
 def _minimum(loss: Callable, start: np.ndarray) -> np.ndarray:
@@ -210,14 +210,14 @@ def _mean_prediction(rates: list[float]):
     chance = 0.2
     for rate in rates:
         # c is no probability here: beyond 1 where 1 - tau < p.
-        found = minimize(
+        measured = minimize(
             lambda c, kept=1 - rate: (
                 -chance * np.log(kept * c[0]) - (1 - chance) * np.log(1 - kept * c[0])
             ),
             [chance],
             bounds=[(1e-6, (1 - 1e-6) / (1 - rate))],
         )
-        yield "lemma7", "mean prediction", rate, "c_over_p", float(found.x[0] / chance)
+        yield "lemma7", "mean prediction", rate, "c_over_p", float(measured.x[0] / chance)
         yield "lemma7", "mean prediction", rate, "c_over_p_printed", rate
 
 
@@ -241,7 +241,7 @@ def _reversal(scales: list[float], steps: int):
             part = f"proposition9, {label}"
             for scale, end, slope in zip(scales, at, left, strict=True):
                 yield part, name, scale, "slope_left", slope
-                yield from world.told(part, name, scale, end[:-2])
+                yield from world.rows(part, name, scale, end[:-2])
 
 
 def _gradients(at: np.ndarray, world: _Additive, target: np.ndarray, scale: np.ndarray):

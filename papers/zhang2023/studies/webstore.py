@@ -122,10 +122,10 @@ def _towers(parts, settings, layers, observation, scale: float, rate: float, see
         ],
     )
     trained = partial(fit, train=parts["train"], validation=parts["held"], settings=settings)
-    found = trained(additive, lanes=3, seed=seed, varied=columns)
+    values = trained(additive, lanes=3, seed=seed, varied=columns)
     biased = trained(build(model=DocumentRate()), lanes=1, seed=seed)
     names = ("pal", "gradrev", "drop")
-    towers = {name: found.model(lane).relevance for lane, name in enumerate(names)}
+    towers = {name: values.model(lane).relevance for lane, name in enumerate(names)}
     return {"biased": biased.model(0).relevance, **towers}
 
 
@@ -144,9 +144,9 @@ def _ndcg(ranked: np.ndarray, gain: np.ndarray) -> float:
     discount = 1 / np.log2(2 + np.arange(TOP))
     any_gain = gain.sum(1) > 0
     gain, ranked = gain[any_gain].astype(float), ranked[any_gain]
-    found = np.take_along_axis(gain, ranked, axis=1)[:, :TOP] @ discount
+    values = np.take_along_axis(gain, ranked, axis=1)[:, :TOP] @ discount
     ideal = -np.sort(-gain, axis=1)[:, :TOP] @ discount
-    return float((found / ideal).mean())
+    return float((values / ideal).mean())
 
 
 def _online(store: Store, tower, weekly: int, seed: int) -> tuple[float, float]:
