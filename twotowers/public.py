@@ -4,13 +4,14 @@ VERSION = "0.1.0"
 
 PUBLIC = {
     "Additive": "models.additive",
-    "ClickLog": "logs.click_log",
+    "Counts": "logs.log",
     "Dense": "simulations.towers",
     "Diagnosis": "diagnosis.diagnose",
     "Fit": "fits.fit",
     "Identification": "analysis.identification",
     "InputError": "errors",
     "Judgments": "fits.judgments",
+    "Log": "logs.log",
     "Method": "simulations.towers",
     "PositionBased": "models.position_based",
     "Propensities": "analysis.propensities",

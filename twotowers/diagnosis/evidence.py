@@ -310,7 +310,7 @@ def _read(log: ClickLog, further: list[str]) -> tuple[ClickLog, int]:
         columns = log.layout.columns
         layout = replace(log.layout, columns={**columns, PLACE: columns["position"]})
         settings = {**log.settings, "bias": [*further, PLACE], "gaps": "close"}
-        log = replace(log, layout=layout, settings=settings, _held=None)
+        log = replace(log, layout=layout, settings=settings, _held=None, _stream=None)
         return log, pages_with_gaps(log.holding([PLACE]), PLACE)
     return log, 0
 

@@ -6,6 +6,7 @@ import gzip
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TextIO
 
@@ -73,8 +74,19 @@ def column_names(path: Source) -> list[str]:
     """Names of the columns of a table; see `read_batches`."""
     if isinstance(path, Frame):
         return path.table.column_names
+    return list(_names(Path(path), _version(Path(path))))
+
+
+@lru_cache(maxsize=256)
+def _names(path: Path, _: object) -> tuple[str, ...]:
+    """The names of a file as it is now, so that it is opened for them once."""
     with closing(_table(path, [], 1)) as table:
-        return next(table)
+        return tuple(next(table))
+
+
+def _version(path: Path) -> tuple | None:
+    about = path.stat() if path.is_file() else None
+    return about and (str(path), about.st_mtime_ns, about.st_size, about.st_ino)
 
 
 def is_text_file(path: Source) -> bool:
@@ -160,7 +172,7 @@ def _csv_file(path: Path, separator: str, columns: list[str] | None) -> Iterator
     kinds = None if columns is None else dict.fromkeys(columns, pa.string())
     try:
         with pa.csv.open_csv(
-            path,
+            _beginning(path) if columns is None else _whole(path),
             read_options=pa.csv.ReadOptions(use_threads=False, block_size=BLOCK),
             parse_options=pa.csv.ParseOptions(delimiter=separator),
             convert_options=pa.csv.ConvertOptions(
@@ -178,10 +190,38 @@ def _csv_file(path: Path, separator: str, columns: list[str] | None) -> Iterator
         ) from error
 
 
+_PEEKED: dict[tuple | None, pa.NativeFile] = {}
+"""The text file whose header was read last. It stays open for its rows."""
+
+
+def _beginning(path: Path) -> pa.BufferReader:
+    """The first lines of a text file."""
+    version, raw = _version(path), pa.OSFile(str(path))
+    found = _unpacked(path, raw).read(BLOCK)
+    _PEEKED.clear()
+    if path.suffix != ".gz":  # Unpacking closes the file.
+        _PEEKED[version] = raw
+    return pa.BufferReader(found[: found.rfind(b"\n") + 1] if len(found) == BLOCK else found)
+
+
+def _whole(path: Path) -> pa.NativeFile:
+    """A text file, which may be open already."""
+    raw = _PEEKED.pop(_version(path), None) or pa.OSFile(str(path))
+    raw.seek(0)
+    return _unpacked(path, raw)
+
+
+def _unpacked(path: Path, raw: pa.NativeFile) -> pa.NativeFile:
+    return pa.CompressedInputStream(raw, "gzip") if path.suffix == ".gz" else raw
+
+
 def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
     separator = CSV[_ending(path)]
-    with _csv_file(path, separator, None) as file:
-        yield file.schema.names
+    if columns:
+        yield column_names(path)
+    else:
+        with _csv_file(path, separator, None) as file:
+            yield file.schema.names
     with _csv_file(path, separator, columns) as file:
         for batch in file:
             yield from _pieces(batch, rows)

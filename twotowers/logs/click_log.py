@@ -23,7 +23,7 @@ from twotowers.logs.layouts import Layout, parts_of, recognised
 from twotowers.logs.log import CELL, MEMORY, Block, Counts, Further, Log, Mixed
 from twotowers.logs.numbering import Ids
 from twotowers.logs.opening import FORMATS, open_log
-from twotowers.logs.sessions import check_free
+from twotowers.logs.sessions import Stream, check_free
 
 KNOWN = (*CELL, "last_click")
 """Columns that are read, or follow from those that are read, without being asked for."""
@@ -72,6 +72,7 @@ class ClickLog(Log):
     rows: np.ndarray | None = None
     memory: int = MEMORY
     _held: Log | Counts | None = None
+    _stream: Stream | None = None
     _checked: bool = False
 
     def __repr__(self) -> str:
@@ -111,7 +112,9 @@ class ClickLog(Log):
         return self._held
 
     def _read(self, columns: Sequence[str]) -> Any:
-        stream = open_log(self.source, **self.reading(columns))
+        stream, self._stream = self._stream, None
+        if stream is None or columns:
+            stream = open_log(self.source, **self.reading(columns))
         how = {"texts": is_text_file(files_of(self.source)[0]), "memory": self.memory}
         try:
             kind: Any = Counts if self.counted else Log
@@ -301,7 +304,7 @@ def read_log(
     layout = recognised(path, format=format, columns=named)
     settings = {name: value for name, value in settings.items() if value is not None}
     log = ClickLog(path, layout, settings, kind, memory=bytes_of(memory))
-    open_log(path, **log.reading())  # Names and settings are checked at once.
+    log._stream = open_log(path, **log.reading())  # Names and settings are checked at once.
     return log
 
 
