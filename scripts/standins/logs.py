@@ -54,19 +54,10 @@ def wscd(sessions: int = 200_000) -> dict:
         prior = rows["prior_mean"].min() if "prior_mean" in rows else None
         return (rows if prior is None else select(rows, prior_mean=prior))["value"].item()
 
-    _, shown = np.unique(documents, return_counts=True)
-    number = clicks.sum(1)
     return {
         "perplexity of GCTR, RCTR, DCTR, PBM": [perplexity(name) for name in COUNTED],
         "perplexity of DCTR and PBM, by gradient": [perplexity(name) for name in GRADIENT],
-        "pairs per session": len(shown) / sessions,
-        "queries and clicks per session": [len(np.unique(query)) / sessions, number.mean()],
-        "share of pairs that are shown once": (shown == 1).mean(),
-        "share of sessions without a click, with two or more": [
-            (number == 0).mean(),
-            (number > 1).mean(),
-        ],
-        "click rates at positions 1, 2, 3, 5, 10": clicks.mean(0)[[0, 1, 2, 4, 9]],
+        "pairs per session": len(np.unique(documents)) / sessions,
     }
 
 

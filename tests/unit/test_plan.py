@@ -274,6 +274,13 @@ def test_some_items_instead_of_everything(made):
         made({"only": ["paper/tabel1"]}).targets()
 
 
+def test_also_may_name_items_of_papers_that_do_not_run(made, papers):
+    alone = {"paper": papers["paper"]}
+    assert made({"also": ["other/a.b"]}, alone).targets() == made({}, alone).targets()
+    with pytest.raises(InputError, match=r"also: 'other/a' is unknown"):
+        made({"also": ["other/a"]}, alone).targets()
+
+
 def test_jobs_that_train_have_the_environment_of_the_device(read, root):
     assert read.environment("fit") == str(root / "envs" / "jax-cuda.yaml")
     assert read.environment("page") == str(root / "envs" / "plots.yaml")
