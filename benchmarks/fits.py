@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.measure import ROOT, child
 from benchmarks.replay import Arrays, replay
-from benchmarks.worlds import SEED, cells_of, read_log, write_log
+from benchmarks.worlds import SEED, cells_of, log
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
 from twotowers.files.yamls import read_yaml
@@ -46,25 +46,27 @@ def run(*, sessions: int, queries: int, epochs: int) -> Iterator[dict]:
                 "benchmarks.fits:fit_log",
                 method=method,
                 tower=tower,
-                log=str(write_log(tower, queries, sessions, TEMPERATURE)),
+                queries=queries,
+                sessions=sessions,
                 epochs=epochs,
             )
             row = {"tower": tower, "method": method, "sessions": sessions}
             yield {**row, **fitted}
 
 
-def fit_log(*, method: str, tower: str, log: str, epochs: int) -> dict:
-    """Fit the file of a log. Returns what `replay` returns."""
-    data = [read_log(log, split) for split in ("train", "validation")]
-    features, sessions = data[0]
+def fit_log(*, method: str, tower: str, queries: int, sessions: int, epochs: int) -> dict:
+    """Simulate a log, and fit it. Returns what `replay` returns."""
+    size = {"queries": queries, "sessions": sessions, "temperature": TEMPERATURE}
+    data = [log(tower, split, **size) for split in ("train", "validation")]
+    features = data[0][0]
     model = two_towers(
         tower, width=features.shape[-1], pairs=0, positions=features.shape[1], seed=SEED
     )
     if method == "counts":
         objectives = [from_counts(*split) for split in data]
-        del data, sessions
+        del data
         return timed_fit(model, objectives, counts_settings(tower, epochs), seed=SEED)
-    steps = -(-len(sessions.query) // REPLAY["batch"])
+    steps = -(-sessions // REPLAY["batch"])
     settings = FitSettings(**REPLAY, steps=steps, epochs=epochs)
     return replay(model, *(Arrays(*split) for split in data), settings, seed=SEED)
 
@@ -84,9 +86,9 @@ def counts_settings(tower: str, epochs: int) -> FitSettings:
     return FitSettings(**training)
 
 
-def from_counts(features: np.ndarray, log: Sessions):
+def from_counts(features: np.ndarray, sessions: Sessions):
     """The objective on counts, as in `twotowers.jobs.fit`."""
-    counts = cells_of(log, len(features))
+    counts = cells_of(sessions, len(features))
     narrow = np.min_scalar_type(int(counts.impressions.max()))
     lane = Counts(counts.impressions[None].astype(narrow), counts.clicks[None].astype(narrow))
     return count_loss(Split(features, np.ones(features.shape[:2], bool), None, lane))

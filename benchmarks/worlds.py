@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import CACHE
 from twotowers.datasets.preprocess import preprocess
-from twotowers.files.artefacts import atomic
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
 from twotowers.logs.simulation import Sessions, Traffic, simulate_clicks
@@ -104,39 +101,17 @@ def shapes(queries: int, documents: int, width: int) -> World:
     )
 
 
-LOG = ("query", "documents", "clicks")
+def log(
+    kind: str, split: str, *, queries: int, sessions: int, temperature: float
+) -> tuple[np.ndarray, Sessions]:
+    """Features [queries, documents, width] and sessions of one split of a log on a stand-in.
 
-
-def write_log(kind: str, queries: int, sessions: int, temperature: float) -> Path:
-    """Simulate a training and a validation log on a stand-in, in one file.
-
-    The validation log has half as many sessions, on a third as many queries. The file is made once
-    and kept.
+    The validation split has half as many sessions, on a third as many queries.
     """
-    path = CACHE / f"log-{kind}-{queries}-{sessions}-{temperature}.npz"
-    if path.exists():
-        return path
-    arrays = {}
-    sizes = {"train": (queries, sessions), "validation": (queries // 3, sessions // 2)}
-    for split, (some, many) in sizes.items():
-        world = standin(split, kind, some)
-        log = world.sessions(many, temperature, split)
-        arrays[f"{split}.features"] = world.features
-        # The narrowest types, as in a careful replay.
-        arrays[f"{split}.query"] = log.query.astype(np.int32)
-        arrays[f"{split}.documents"] = log.documents.astype(np.uint8)
-        arrays[f"{split}.clicks"] = log.clicks
-    with atomic(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **arrays)
-    return path
-
-
-def read_log(path: str | Path, split: str) -> tuple[np.ndarray, Sessions]:
-    """Features [queries, documents, width] and sessions of one split of `write_log`'s file."""
-    with np.load(path) as file:
-        query, documents, clicks = (file[f"{split}.{name}"] for name in LOG)
-        every = np.ones(clicks.shape, bool)
-        return file[f"{split}.features"], Sessions(query, documents, clicks, every)
+    if split == "validation":
+        queries, sessions = queries // 3, sessions // 2
+    world = standin(split, kind, queries)
+    return world.features, world.sessions(sessions, temperature, split)
 
 
 def simulate_sessions(
