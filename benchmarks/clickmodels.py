@@ -27,12 +27,11 @@ from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.models import model_of
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
-from twotowers.fitting.prior import Prior
+from twotowers.fitting.prior import Prior, pseudo_counts
 from twotowers.fitting.statistics import Statistics, Totals, sufficient
 from twotowers.logs.log import Log
 from twotowers.logs.page_arrays import Pages, distinct_arrays, read_page_arrays
 from twotowers.logs.sessions import write_sessions
-from twotowers.methods.page_fits import imagined
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import PAGES, ClickModel
 from twotowers.standins.wscd import LAW, generate_pages
@@ -43,7 +42,7 @@ SIZES = {
 }
 HERE = "benchmarks.clickmodels"
 LENGTH = 10
-PRIOR = imagined(2, 0.5)
+PRIOR = pseudo_counts(2, 0.5)
 """As `twotowers fit --prior 2`: one imagined click in two trials."""
 TOLERANCE, CONVERGED = 3e-4, 1e-5
 """EM stops when a cycle improves its objective by less than this share: first the timed fit, then

@@ -12,7 +12,7 @@ import argparse
 
 import numpy as np
 
-from twotowers.experiment.kinds import build_model
+from twotowers.experiment.components import build_model
 from twotowers.models.chances import Chance
 from twotowers.models.names import MODELS
 from twotowers.models.page import lay_out

@@ -19,7 +19,7 @@ from itertools import islice
 
 import numpy as np
 
-from twotowers.experiment.kinds import build_model
+from twotowers.experiment.components import build_model
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages

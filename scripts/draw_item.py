@@ -4,19 +4,18 @@ from scripts.runner import run
 from twotowers.claims import published
 from twotowers.claims.longform import read_results
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.kinds import build_drawing
 from twotowers.files.artefacts import atomic
+from twotowers.report.drawing import Drawing
 
 
-def main(inputs, outputs, *, paper: str, drawing: dict, note: str, caption: str):
-    parameters = {key: value for key, value in drawing.items() if key != "kind"}
-    item = build_drawing(drawing["kind"], paper, **parameters)
+def main(inputs, outputs, *, module: str, drawing: dict, paper: str, note: str, caption: str):
+    item = Drawing(module, drawing)
     results = read_results(inputs)
     check_metrics(drawing, set(results["metric"]))
     table = item.table(results, published.bands(paper))
     if table.empty:
         raise InputError(
-            f"{drawing['kind']!r} finds nothing to draw in the results",
+            f"{module} finds nothing to draw in the results",
             field="draw",
             expected="a metric, lanes and values that the settings have",
         )

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from twotowers.experiment.config import Config
+from twotowers.experiment.config import RunConfig
 from twotowers.experiment.matrix import MATRIX
 from twotowers.experiment.paper import PaperFile
 from twotowers.files.artefacts import atomic
 
-SCHEMAS = {"config.schema.json": Config, "experiment.schema.json": PaperFile}
+SCHEMAS = {"config.schema.json": RunConfig, "experiment.schema.json": PaperFile}
 REFERENCE = Path("docs/settings.md")
 HEAD = """\
 # All keys of the configuration
@@ -89,7 +89,7 @@ def _add_matrix(setting: dict[str, Any], model: dict[str, Any]) -> None:
 def reference() -> Iterator[str]:
     """A section per class, with a line for each of its keys."""
     seen: dict[str, str] = {}
-    for title, kind in (("config.yaml", Config), ("papers/*/experiment.yaml", PaperFile)):
+    for title, kind in (("config.yaml", RunConfig), ("papers/*/experiment.yaml", PaperFile)):
         yield f"\n## {title}\n"
         schema = schema_of(kind)
         yield from _keys(schema, title, seen)

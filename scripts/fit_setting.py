@@ -4,16 +4,14 @@ import logging
 
 from scripts.runner import run
 from twotowers.claims.longform import write_results
-from twotowers.experiment.fields import read
-from twotowers.experiment.settings import Setting
+from twotowers.experiment.objects import loaded
 from twotowers.jobs.fit import fit_setting
 
 LOGGER = logging.getLogger("twotowers.fit")
 
 
 def main(inputs, outputs, *, paper: str, name: str, setting: dict, seed: int):
-    settled = read(Setting, setting, context={"paper": paper})
-    results = fit_setting(dict(inputs.items()), settled, seed=seed)
+    results = fit_setting(dict(inputs.items()), loaded(setting), seed=seed)
     write_results(results, outputs[0], paper=paper, setting=name, seed=seed)
     for metric in ("epochs", "nll"):
         lanes = results.loc[results["metric"] == metric, "value"]

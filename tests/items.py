@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
+from twotowers.experiment.components import find
 from twotowers.experiment.config import read_config
-from twotowers.experiment.kinds import Drawing
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.files.yamls import read_yaml
+from twotowers.report.drawing import Drawing
 from twotowers.root import ROOT
 
 
@@ -24,4 +25,9 @@ def drawing(paper: str, item: str, scale: str | None = None) -> Drawing:
     """What draws an item."""
     made = experiment(paper, scale).items
     found = made[item] if item in made else experiment(paper, scale, only=item).items[item]
-    return Drawing(found.drawing(paper), found.parameters)
+    return Drawing(found.drawing(paper).module.__name__, found.parameters)
+
+
+def built(name: str, paper: str, **parameters) -> Drawing:
+    """A drawing with the given parameters."""
+    return Drawing(find("drawings", name, paper).module.__name__, parameters)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from twotowers.experiment.any_log import AnyLog
+from twotowers.experiment.fields import read
+from twotowers.experiment.settings import Setting
 from twotowers.methods.task import Split, Task
 from twotowers.models.position_based import PositionBased
 from twotowers.splits import SPLITS
@@ -23,3 +26,9 @@ def task_of(splits: Split | Mapping[str, Split], positions: int, /, **changes) -
         "seed": 0,
     }
     return Task(**given | changes)
+
+
+def setting_of(given: Mapping, context: dict | None = None) -> Setting:
+    """A setting whose log is its own, and not one of a paper by its name."""
+    log = read(AnyLog, given["log"], context=context)
+    return read(Setting, {**given, "log": log}, context=context)

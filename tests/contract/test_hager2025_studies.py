@@ -21,13 +21,12 @@ from papers.hager2025.judges.theory import ISOLATED, OVERLAPPING, TELLING
 from papers.hager2025.stopping import FITS as STOPPING
 from papers.hager2025.stopping import named
 from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
-from tests.items import drawing, experiment
+from tests.items import built, drawing, experiment
 from tests.judging import Change, altered, assert_borne_out, assert_broken, times, to, untested
 from twotowers.claims import published
 from twotowers.claims.claims import NOT_TESTABLE, judge
 from twotowers.claims.longform import read_results, write_results
 from twotowers.claims.statistics import BAND, select
-from twotowers.experiment.kinds import build_drawing
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.models.relevance import relevance
 from twotowers.root import ROOT
@@ -569,7 +568,7 @@ def test_fits_are_tabled_by_where_they_end():
     epochs = select(ends, setting="stopped-early", position=1).assign(
         metric="epochs", position=None, value=9.0
     )
-    draw = build_drawing(
+    draw = built(
         "fits",
         "hager2025",
         rows=[

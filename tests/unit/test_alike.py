@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from twotowers.experiment.kinds import build_model
+from twotowers.experiment.components import build_model
 from twotowers.fitting import alike, em
 from twotowers.fitting.alike import Alike
 from twotowers.fitting.em import fit_em

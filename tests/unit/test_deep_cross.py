@@ -9,7 +9,6 @@ import pytest
 from flax import nnx
 
 from tests.training import short
-from twotowers.errors import InputError
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.losses.likelihood import SessionLoss
 from twotowers.models.dynamic_bayesian import DynamicBayesian
@@ -71,20 +70,6 @@ def test_the_thesis_size():
     tower = DeepCrossTower(WIDTH, rngs=nnx.Rngs(0))
     assert [layer.kernel.shape for layer in tower.crosses] == [(WIDTH, WIDTH)] * 2
     assert [layer.kernel.shape for layer in tower.layers] == [(WIDTH, 32), (32, 32)]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"hidden": 0}, "hidden: 0 is out of range"),
-        ({"cross": 0}, "cross: 0 is out of range"),
-        ({"deep": 1.5}, "deep: 1.5 is out of range"),
-        ({"dropout": 1}, "dropout: 1 is out of range"),
-    ],
-)
-def test_options(options, message):
-    with pytest.raises(InputError, match=message):
-        DeepCrossTower(WIDTH, **options, rngs=nnx.Rngs(0))
 
 
 # As parts of a page model.

@@ -3,11 +3,11 @@
 import pandas as pd
 import pytest
 
-from tests.items import experiment
+from tests.items import built, experiment
 from twotowers.errors import InputError
 from twotowers.experiment import fields
+from twotowers.experiment.components import MADE_BY, components, find
 from twotowers.experiment.items import Item
-from twotowers.experiment.kinds import MADE_BY, REQUIRED, build_drawing, find, kinds
 from twotowers.report.figures import save
 from twotowers.root import ROOT
 
@@ -36,8 +36,8 @@ def test_an_item_without_a_drawing_is_its_papers_own_module():
     [
         ({}, ["items.fig1.draw", "'fig1' is unknown"]),
         ({"draw": BIAS | {"kind": "position_bais"}}, ["did you mean 'position_bias'"]),
-        ({"draw": BIAS | {"setings": 1}}, ["no parameter 'setings'", "did you mean 'settings'"]),
-        ({"draw": "position_bias"}, ["items.fig1.draw", "needs 'settings'"]),
+        ({"draw": BIAS | {"setings": 1}}, ["setings", "did you mean 'settings'"]),
+        ({"draw": "position_bias"}, ["items.fig1.draw", "'settings' is missing"]),
         ({"draw": BIAS, "needs": ["fti"]}, ["draws 'fit' and does not need", "did you mean 'fti'"]),
         ({"draw": BIAS, "kind": "table"}, ["'position_bias' cannot draw a table", "'tex'"]),
     ],
@@ -56,7 +56,7 @@ def test_a_drawing_is_told_what_its_item_needs():
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_module_of_items_is_drawn_by_an_item(paper):
-    known = kinds("drawings", paper)
+    known = components("drawings", paper)
     own = {name for name, kind in known.items() if "papers" in kind.path.parts}
     used = {item.draw["kind"] for item in experiment(paper).items.values()}
     assert own <= used <= set(known)
@@ -65,14 +65,14 @@ def test_every_module_of_items_is_drawn_by_an_item(paper):
 def test_parameters_are_those_of_both_functions():
     lines = find("drawings", "lines")
     assert lines.holds is getattr(lines.module, MADE_BY["figure"])
-    assert lines.parameters["settings"] is REQUIRED
-    assert lines.parameters["levels"] is True
-    assert lines.parameters["span"] == 0.0
+    options = lines.options.model_fields
+    assert options["settings"].is_required()
+    assert (options["levels"].default, options["span"].default) == (True, 0.0)
 
 
 def test_each_function_gets_the_parameters_that_it_names(tmp_path):
     parameters = {"settings": {"a": "A", "b": "B"}, "metric": "ndcg", "where": {"weighting": "ips"}}
-    drawing = build_drawing(
+    drawing = built(
         "lines",
         "hager2025",
         **parameters,
@@ -120,7 +120,7 @@ def test_curves_are_settings_and_panels_are_groups_of_them():
     panels = {"Web": {"naive": "web-naive", "known": "web-pbm"}, "Istella": {"naive": "i-naive"}}
     settings = ["web-naive", "web-pbm", "i-naive", "other"]
     results = seeded(setting=settings, sessions=(100, 10_000, 10**6), metric=["ndcg"])
-    drawing = build_drawing(
+    drawing = built(
         "curves",
         "hager2025",
         panels=panels,
@@ -142,7 +142,7 @@ def test_a_curve_may_be_a_lane_of_a_setting():
     results = seeded(setting=["em"], prior=(0.111111, 0.5, 0.7), position=(1, 2), metric=["ppl"])
     own = seeded(setting=["own"], position=(1, 2), metric=["ppl"])
     results = pd.concat([results, own], ignore_index=True)
-    drawing = build_drawing(
+    drawing = built(
         "curves", "hager2025", panels=panels, metric="ppl", along="position", label="", xlabel=""
     )
     table = drawing.table(results, printed(own))
@@ -159,7 +159,7 @@ def test_dots_of_a_group_stand_on_one_line():
     rows = {"PBM": {"EM": "em-pbm", "gradient": "gradient-pbm"}, "CM": {"EM": "em-cm"}}
     metrics = {"perplexity": "Perplexity", "ndcg": "nDCG"}
     results = seeded(setting=["em-pbm", "gradient-pbm", "em-cm"], metric=list(metrics))
-    drawing = build_drawing("dots", "hager2025", groups=rows, metrics=metrics)
+    drawing = built("dots", "hager2025", groups=rows, metrics=metrics)
     figure = drawing.draw(drawing.table(results, printed(results.query("setting == 'em-pbm'"))))
     assert [axes.get_title("left") for axes in figure.axes] == ["Perplexity", "nDCG"]
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["PBM", "CM"]
@@ -173,7 +173,7 @@ def test_a_dot_that_is_off_the_scale_is_in_the_table_alone():
     rows = {"PBM": {"EM": "em-pbm"}, "CM": {"EM": "em-cm"}}
     metrics, results = {"perplexity": "P", "ndcg": "N"}, seeded(setting=["em-pbm", "em-cm"])
     results = pd.concat([results.assign(metric=metric) for metric in metrics])
-    drawing = build_drawing(
+    drawing = built(
         "dots", "hager2025", groups=rows, metrics=metrics, hidden={"perplexity": ["CM"]}
     )
     table = drawing.table(results, printed(results.iloc[:0]))
@@ -191,7 +191,7 @@ def test_a_table_of_lanes_has_a_column_per_value():
         "across": {"weight": [[1, "Oracle"], [0.5, "L1"]]},
         "keys": ["setting", "weight", "metric"],
     }
-    drawing = build_drawing("moments", "hager2025", **parameters)
+    drawing = built("moments", "hager2025", **parameters)
     results = seeded(setting=["naive", "pal"], weight=(0.0, 0.5, 1.0), metric=["ndcg"])
     table = drawing.table(results, printed(results))
     assert set(table["weight"]) == {0.5, 1}

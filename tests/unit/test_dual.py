@@ -9,20 +9,18 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from tests.unit.test_method_kinds import NUMBERS, POSITIONS, RELEVANCE, TRAINING, USER, listed, task
-from twotowers.errors import InputError
+from tests.unit.test_method_kinds import NUMBERS, POSITIONS, RELEVANCE, TRAINING, USER, task
 from twotowers.methods import dla
-from twotowers.models.document_rate import DocumentRate
 from twotowers.towers.dense import DenseTower
-from twotowers.towers.dual import DualTowers
+from twotowers.towers.dual import HIGHEST, DualTowers
 from twotowers.towers.two_towers import two_towers
 
 RNG = np.random.default_rng(3)
-LENGTHS, LENGTH, HIGHEST = (4, 2), 4, 2.5
+LENGTHS, LENGTH = (4, 2), 4
 FEATURES = RNG.normal(size=(2, LENGTH, 3)).astype(np.float32)
 ORDERS = [RNG.permutation(n) for n in LENGTHS]
 SESSIONS = [[RNG.random(n) < 0.5 for _ in range(6)] for n in LENGTHS]
-EXAMINATION = np.array([0.3, -0.1, -0.9, -1.2])
+EXAMINATION = np.array([1.3, -0.1, -0.9, -1.2])
 KEY = jax.random.key(0)
 
 
@@ -30,7 +28,7 @@ def dual(**options) -> DualTowers:
     towers = two_towers("linear", width=3, pairs=0, positions=LENGTH, seed=1, **options)
     if isinstance(towers.bias, nnx.Embed):
         towers.bias.embedding[...] = jnp.asarray(EXAMINATION[:, None], jnp.float32)
-    return DualTowers(towers, highest=HIGHEST)
+    return DualTowers(towers)
 
 
 def counted():
@@ -132,16 +130,3 @@ def test_a_linear_tower_reads_features_of_any_width():
     score, truth = found.scores(features), np.log(USER.chance(RELEVANCE, 1)[..., 0])
     level = (score - truth).mean(1, keepdims=True)
     np.testing.assert_allclose(score - level, truth, atol=0.2)
-
-
-@pytest.mark.parametrize(
-    ("changes", "options", "message"),
-    [
-        ({"model": DocumentRate()}, {}, "model.kind: DocumentRate has no examination"),
-        ({}, {"highest_weight": 0.5}, "method.highest_weight: 0.5 is out of range"),
-        ({"counts": listed()}, {}, "positions: lists are too long"),
-    ],
-)
-def test_what_it_cannot_fit(changes, options, message):
-    with pytest.raises(InputError, match=message):
-        dla.fit(task(**{"lanes": [(0, {})], "training": TRAINING} | changes), **options)

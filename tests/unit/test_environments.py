@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from twotowers.experiment.config import Config
+from twotowers.experiment.config import RunConfig
 from twotowers.root import ROOT
 from twotowers.workflow import plan
 from twotowers.workflow.provenance import _closure
@@ -193,7 +193,7 @@ def test_every_declared_package_is_imported_by_a_job():
 
 def test_training_has_the_same_packages_on_both_devices():
     assert names(declared("jax-cpu")) == names(declared(CUDA))
-    devices = get_args(Config.model_fields["device"].annotation)
+    devices = get_args(RunConfig.model_fields["device"].annotation)
     assert {f"jax-{device}" for device in devices} == {"jax-cpu", CUDA}
 
 

@@ -7,8 +7,8 @@ import yaml
 
 from tests.refusals import put, refusals
 from twotowers.errors import InputError
+from twotowers.experiment.components import components
 from twotowers.experiment.config import read_config
-from twotowers.experiment.kinds import kinds
 from twotowers.experiment.matrix import expanded
 from twotowers.experiment.observed import ObservedLog, Shares
 from twotowers.experiment.paper import load_paper
@@ -144,11 +144,11 @@ def test_an_experiment_is_filled_in(load):
     }
     assert (fit.model.kind, fit.model.tower.name, fit.model.features) == ("additive", "deep", 1)
     assert fit.model.examination == Examination()
-    assert (fit.method.kind.name, fit.method.part.options) == ("likelihood", {})
+    assert (fit.method.name, list(fit.method.options)) == ("likelihood", ["weighting", "start"])
     assert (fit.log, fit.training.batch) == (log, 1)
     assert isinstance(log, SimulatedLog)
     assert [log.sessions.of(split) for split in ("train", "validation", "test")] == [[3], [2], [1]]
-    assert ([kind.name for kind in log.user.kinds], log.positions) == (["additive"], 25)
+    assert ([each.name for each in log.user.models], log.positions) == (["additive"], 25)
     assert (paper.key, paper.seeds) == ("p", (1,))
     assert {name: each.steps for name, each in paper.datasets.items()} == EXPERIMENT["datasets"]
 
@@ -190,7 +190,10 @@ def test_a_scale_may_fit_the_logs_of_some_data_sets(load):
     changed = put(changed, ["items", "fig1", "needs"], ["far", "fit", "lemma"])
     draw = EXPERIMENT["items"]["fig1"]["draw"] | {"settings": {"fit": "F", "far": "G"}}
     changed = put(changed, ["items", "fig1", "draw"], draw)
-    alone = EXPERIMENT["items"]["fig1"] | {"needs": ["far"], "draw": draw | {"settings": ["far"]}}
+    alone = EXPERIMENT["items"]["fig1"] | {
+        "needs": ["far"],
+        "draw": draw | {"settings": {"far": "G"}},
+    }
     changed = put(changed, ["items", "fig2"], alone)
     changed = put(changed, ["scales", "smoke", "datasets"], ["mslr30k"])
     smoke, laptop = load(changed, scale="smoke"), load(changed, scale="laptop")
@@ -310,21 +313,21 @@ settings.fit.method: {kind: likelihood, wieghting: ips}
 settings.fit.method: liklihood -> did you mean 'likelihood'
 settings.fit.model.kind: position_base -> settings.fit.model | did you mean 'position_based'
 settings.fit.model: {kind: position_based, tower: deep, eta: [1, 2]}
-    -> ^ | 'eta' of a fitted model cannot differ between lanes
+    -> ^ | eta | [1, 2] | a number
 settings.fit.model.tower: embedding -> ^ | queries: train
 logs.main: {from: dataset, dataset: yandex, split: {train: 0.8, validation: 0.1, test: 0.1}}
     -> settings.fit.model.tower | 'deep' reads features
 logs.main: {from: dataset, dataset: yandex} -> ^ | 'split'
 logs.main.user: additve -> ^ | did you mean 'additive'
 logs.main.user: {kind: position_based, etta: 1} -> ^ | 'etta' | did you mean 'eta'
-logs.main.user: {kind: position_based, eta: [1, two]} -> ^.eta | 'two' is out of range
+logs.main.user: {kind: position_based, eta: [1, two]} -> ^.eta | 'two' | a number
 logs.main.policy.mixing_weight: 0.5 -> logs.main.policy | both a strength and a mixing weight
 logs.main.sessions: {train: [9, 3], validation: 2, test: 1} -> ^ | do not rise
 logs.main.sessions: {train: [3, 9], validation: [1, 2, 3], test: 1} -> ^ | lists of one length
 logs.main.name: other -> ^: unknown setting 'name'
 settings.fit.log: {dataset: mslr30k} -> ^ | declared
 settings.fit.tower: deep -> ^: unknown setting 'tower'
-settings.fit.model.click_model: 1 -> no parameter 'click_model'
+settings.fit.model.click_model: 1 -> 'click_model'
 logs.main.policy.strength: .nan -> policy.strength | a number
 items.fig1.needs: [fti] -> ^ | did you mean 'fit'
 datasets: {mslr30: {}} -> ^ | did you mean 'mslr30k'
@@ -342,8 +345,8 @@ studies.lemma.ranker: svm -> studies.lemma | 'dataset'
 datasets.mslr30k: {prepare: top_labels} -> ^ | 'top'
 studies.lemma.module: 3 -> ^: 3 | expected text
 studies.lemma.module: lema -> studies.lemma | did you mean 'lemma'
-studies.lemma.drws: 3 -> no parameter 'drws' | did you mean 'draws'
-studies.lemma.views: ~ -> studies.lemma | needs 'views'
+studies.lemma.drws: 3 -> 'drws' | did you mean 'draws'
+studies.lemma.views: ~ -> studies.lemma | 'views' is missing
 studies.lemma.seeds: [] -> ^ | at least 1
 studies.lemma.seeds: [-1] -> ^.0 | at least 0
 rankers.svm.share: 1.5 -> ^ | at most 1
@@ -354,14 +357,14 @@ training.deep.steps: 0 -> ^ | at least 1
 logs.main.dataset: yandex -> ^ | 'yandex' is a click log
 logs.main.bootstrap: true -> a simulated log has no 'bootstrap'
 logs.main.user: {kind: [additve]} -> ^ | did you mean 'additive'
-logs.main.user: {kind: additive, centre: []} -> 'centre' is []
+logs.main.user: {kind: additive, centre: []} -> user.centre | []
 logs.main.policy.strength: [1, 0, 1.0] -> strength: is [1.0, 0.0, 1.0]
 settings.fit.method: {kind: likelihood, weighting: [ips, ips]}
     -> fit.method.weighting | is ['ips', 'ips'] | different values
 settings.fit.method: {kind: likelihood, stop_on: trian}
     -> method.stop_on | 'trian' | did you mean 'train'
 items.fig1.draw: {kind: position_bias, settings: 3} -> ^ | 'settings' is 3
-items.fig1.draw.where: 3 -> ^ | 3 does not choose rows
+items.fig1.draw.where: 3 -> ^ | 3 | a mapping
 scales.laptop.training: {depe: {}} -> ^ | did you mean 'deep'
 scales.laptop.training: {deep: {stesp: 3}} -> training.deep | 'stesp' | did you mean 'steps'
 scales.laptop.training: {deep: {steps: 0}} -> training.deep.steps | at least 1
@@ -414,11 +417,49 @@ def test_a_real_log_is_one_and_says_only_how_it_is_divided(load, changes, parts)
         assert part in str(caught.value)
 
 
-@pytest.mark.parametrize("method", sorted(kinds("methods")))
-def test_every_method_may_be_named(load, method):
-    found = load(put(EXPERIMENT, ["settings", "fit", "method"], {"kind": method}))
-    assert found.settings["fit"].method.kind.name == method
-    assert found.settings["fit"].method.part.options == {}
+BY_PAIR, SHOWN = {"queries": "train"}, {"record": "sessions"}
+NEEDED = """
+alternation | {kind: position_based, tower: deep} | model.tower | embedding
+alternation | {tower: embedding} | model.kind | position_based
+backdoor | {tower: deep} | log | record: sessions
+backdoor | {tower: embedding} | model.tower | features
+chance | {kind: global_rate, tower: deep} | |
+conditional | {tower: deep} | model.tower | embedding
+counting | {tower: embedding} | method | em
+dla | {kind: document_rate, tower: deep} | model.kind | examination
+dla | {tower: deep} | |
+em | {tower: embedding} | method | expectations
+em | {kind: document_rate, tower: embedding} | method | counting
+harvesting | {tower: embedding} | |
+ips | {tower: deep} | |
+lambdamart | {tower: deep} | log | record: sessions
+lambdarank | {tower: deep} | log | record: sessions
+likelihood | {kind: rank_rate, tower: deep} | model | record: sessions
+newton | {tower: deep} | model.tower | embedding
+newton | {kind: position_based, tower: embedding} | model.kind | additive
+pairwise_debiasing | {tower: deep} | log | record: sessions
+regression_em | {tower: deep} | log | record: sessions
+softmax | {tower: deep} | |
+"""
+
+
+@pytest.mark.parametrize("row", NEEDED.strip().splitlines())
+def test_a_method_says_what_it_needs(load, row):
+    method, model, field, expected = (cell.strip() for cell in row.split("|"))
+    model, pages = yaml.safe_load(model), expected == "features"
+    log = EXPERIMENT["logs"]["main"] | (BY_PAIR if model["tower"] == "embedding" else {})
+    changed = put(EXPERIMENT, ["logs", "main"], log | (SHOWN if pages else {}))
+    fit = {"log": "main", "model": model, "method": method}
+    changed = put(changed, ["settings", "fit"], fit | {"training": "deep"})
+    if not field:
+        assert load(changed).settings["fit"].method.name == method
+        return
+    with pytest.raises(InputError, match=rf"settings\.fit\.{field}: .*{expected}"):
+        load(changed)
+
+
+def test_every_method_is_tried():
+    assert {row.split(" ")[0] for row in NEEDED.strip().splitlines()} == {*components("methods")}
 
 
 @pytest.mark.parametrize("method", ["conditional", "harvesting"])
@@ -504,7 +545,7 @@ def test_a_setting_may_name_a_tower_which_a_scale_may_override(load):
     changed = put(changed, ["scales", "smoke", "towers"], {"net": {"layers": [2]}})
     for scale, layers in (("smoke", [2]), ("paper", [8, 4])):
         tower = load(changed, scale=scale).settings["fit"].model.tower
-        assert (tower.name, tower.options) == ("dense", {"layers": layers})
+        assert (tower.name, tower.options) == ("dense", {"layers": tuple(layers)})
 
 
 def test_an_unknown_named_tower_is_refused(load):
@@ -543,7 +584,7 @@ def test_a_matrix_is_a_setting_for_each_combination(load):
     names = [f"{log}-by-{method}" for log in ("main", "other") for method in ("likelihood", "ips")]
     assert list(found) == [*paper.items["fig1"].needs] == ["fit", *names]
     assert found["other-by-ips"].log.name == "other"
-    assert found["other-by-ips"].method.kind.name == "ips"
+    assert found["other-by-ips"].method.name == "ips"
     alone = {"log": "other", "method": "ips", "model": {"tower": "deep"}}
     changed = put(changed, ["items", "fig1", "needs"], ["fit"])
     written = put(changed, ["settings"], EXPERIMENT["settings"] | {"other-by-ips": alone})
@@ -557,8 +598,8 @@ def test_a_matrix_may_have_parts_of_settings_and_a_scale_may_name_it(load):
     changed = put(changed, ["items", "fig1", "needs"], ["fit", "{part}"])
     changed = put(changed, ["scales", "smoke", "settings"], {"{part}": {"seeds": [7]}})
     found = load(changed, scale="smoke").settings
-    assert [found[name].method.kind.name for name in parts] == ["likelihood", "ips"]
-    assert found["own"].method.part.options == {"start": "zero"}
+    assert [found[name].method.name for name in parts] == ["likelihood", "ips"]
+    assert found["own"].method.lanes["start"] == ["zero"]
     assert [each.seeds for each in found.values()] == [None, (7,), (7,)]
 
 

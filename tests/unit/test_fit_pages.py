@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.experiment.kinds import build_model
+from twotowers.experiment.components import build_model
 from twotowers.files import blocks, distinct
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior

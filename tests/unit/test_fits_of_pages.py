@@ -1,7 +1,5 @@
 """Fits of logs with sessions: starts, stopping, and exact optima."""
 
-from types import SimpleNamespace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,11 +7,9 @@ import pytest
 from flax import nnx
 
 from benchmarks.worlds import cells_of
+from tests.tasks import setting_of
 from tests.unit.simulated import POSITIONS, WIDTH, policies, read, settled, simulated, write_world
 from twotowers.errors import InputError
-from twotowers.experiment import fields
-from twotowers.experiment.kinds import find
-from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import mask, pad
 from twotowers.fitting.gradient import mean_loss
 from twotowers.fitting.newton import fit_embedding, fit_linear
@@ -113,17 +109,6 @@ def test_sessions_fit_in_batches_of_sessions(folder, pages):
     assert descent.some_sessions(by_page, 5000).units == 900
 
 
-def test_sessions_are_not_weighted_and_lanes_are_of_one_size(folder, pages):
-    split = task_of(folder, pages, lanes=[]).splits["train"]
-    with pytest.raises(InputError, match="a log of sessions has no weights"):
-        descent.session_loss(split, [(0, "ips")])
-    uneven = SimpleNamespace(
-        sessions=[split.sessions[0], read(folder, pages)["test"][0]], inputs=split.inputs
-    )
-    with pytest.raises(InputError, match=r"lanes of \[300, 900\] sessions cannot share"):
-        descent.session_loss(uneven, [(0, "none"), (1, "none")])
-
-
 def test_starts(folder, pages):
     lanes, start = started("zero", "truth", "random")
     task = task_of(folder, pages, lanes=lanes)
@@ -177,8 +162,6 @@ def test_a_lane_from_the_truth_begins_nearer_to_it(folder, pages):
 
 
 def test_what_stops_a_fit(folder, pages):
-    with pytest.raises(InputError, match="stop_on: 'test' is unknown"):
-        find("methods", "likelihood").check({"stop_on": "test"})
     watched = []
     likelihood_fit = descent.gradient_fit
 
@@ -248,18 +231,6 @@ def test_newton_is_the_same_on_listed_cells(folder, pages, monkeypatch):
         newton.fit(listed_task)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"model": PositionBased()}, "no exact optimum of PositionBased"),
-        ({"tower": "deep"}, "no exact optimum of a deep tower"),
-    ],
-)
-def test_what_newton_cannot_do(folder, pages, changes, message):
-    with pytest.raises(InputError, match=message):
-        newton.fit(task_of(folder, pages, lanes=[(0, {})], **changes))
-
-
 def test_counts_of_sessions_are_their_cells(folder, pages):
     logs = read(folder, pages)["train"]
     found = counts_of(logs, 6, POSITIONS)
@@ -281,7 +252,7 @@ def test_a_setting_on_pages(folder, pages, method):
         "model": {"tower": "embedding"}, "method": method, "training": TRAINING,
         "log": settled(record="sessions"),
     }  # fmt: skip
-    setting = fields.read(Setting, given)
+    setting = setting_of(given)
     results = fit_setting({**files, "clicks": pages}, setting, seed=3)
     assert np.isfinite(results["value"]).all()
     assert len(results.groupby(["strength", "temperature"])) == 4

@@ -17,7 +17,9 @@ from twotowers.claims.claims import CONTRADICTED, GATE, REPRODUCED, UNDECIDED, C
 from twotowers.claims.conditions import above, shown
 from twotowers.claims.gates import gates_of, lines, of_failing
 from twotowers.claims.judging import judge_all
+from twotowers.fitting.em import fit_em
 from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.prior import Prior
 from twotowers.jobs.gates import compared, fall_at_limit, gates, trivial_loss
 from twotowers.jobs.measures import measure
 from twotowers.logs.counts import Counts
@@ -25,6 +27,7 @@ from twotowers.logs.lane_sessions import counts_of
 from twotowers.logs.simulation import Sessions
 from twotowers.methods import counting, em
 from twotowers.methods.held_out import cell_losses, dropped_losses
+from twotowers.methods.page_fits import fitted_of, statistics_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.cascade import Cascade
@@ -212,7 +215,9 @@ def test_a_cascade_fit_is_that_of_document_rates_down_to_the_first_click():
 def test_rates_of_documents_are_smoothed_as_the_fit_is():
     """A prior far from the clicks costs both the same, and is no failure to learn."""
     of = task(train=300)
-    (fitted,) = em.fit(of, prior=6, prior_mean=0.05, prior_on="attraction")
+    prior = Prior(parts={"attraction": (5, 100)})
+    estimate = fit_em(statistics_of(of, 0), prior=prior)
+    fitted = fitted_of(of, 0, estimate)
     found = numbers(fitted, of)
     own = replace(fitted, estimate=None)
     assert numbers(own, of)["gain_over_documents"] < 0 < found["gain_over_documents"]

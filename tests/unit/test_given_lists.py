@@ -6,20 +6,19 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tests.tasks import task_of
+from tests.tasks import setting_of, task_of
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.list_files import read_lists
-from twotowers.experiment.settings import Setting
+from twotowers.fitting.alternating import ExpectationMaximisation, LeastSquares
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import of_recovery
 from twotowers.logs.counts import Counts
-from twotowers.methods.alternation import fit, rates_of, starts_of
+from twotowers.methods.alternation import by_rule, fit, rates_of, starts_of
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 
 GIVEN = {
@@ -144,7 +143,7 @@ def test_a_repaired_setting_finds_relevance(path):
         "model": {"kind": "position_based", "tower": "embedding"},
         "method": {"kind": "alternation", "steps": 3000}, "measure": ["recovery"], "log": LOG,
     }  # fmt: skip
-    found = fit_setting({"clicks": path}, read(Setting, setting), seed=1)
+    found = fit_setting({"clicks": path}, setting_of(setting), seed=1)
     mcc = found[(found["metric"] == "mcc") & (found["views"] == VIEWS[1])]
     mcc = mcc.set_index("repair")["value"]
     assert (mcc[["cheap", "random"]] > 0.999).all()
@@ -174,9 +173,9 @@ def task(model=None, lists=((0, 1, 2), (1, 2, 0)), **changes) -> Task:
     return task_of(split, positions, **given | changes)
 
 
-@pytest.mark.parametrize("rule", ["least_squares", "em"])
+@pytest.mark.parametrize("rule", [LeastSquares(), ExpectationMaximisation()])
 def test_alternation_recovers_exact_rates(rule):
-    (found,) = fit(task(), rule=rule, steps=20_000)
+    (found,) = by_rule(task(), rule, steps=20_000)
     np.testing.assert_allclose(np.exp(found.bias - found.bias[0]), [1, 0.5, 0.25], rtol=1e-3)
     scores = found.scores(np.arange(3))
     np.testing.assert_allclose(scores / scores[0], RELEVANCE / RELEVANCE[0], rtol=1e-3)
@@ -215,18 +214,6 @@ def test_a_lane_starts_alike_whatever_else_is_fitted():
     assert starts.shape == (4, 3)
     assert starts[2:].tolist() == starts_of(one, rates_of(one), starts=2).tolist()
     assert len(np.unique(starts)) == 12
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"model": Additive()}, r"model\.kind: Additive has no click rates"),
-        ({"tower": "linear"}, r"model\.tower: tower 'linear'"),
-    ],
-)
-def test_alternation_needs_a_parameter_per_document_and_a_product(changes, message):
-    with pytest.raises(InputError, match=message):
-        fit(task(**changes))
 
 
 def test_recovery_counts_a_document_once():

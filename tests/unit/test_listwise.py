@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.unit.test_method_kinds import NUMBERS, RELEVANCE, TRAINING, USER, listed, task
-from twotowers.errors import InputError
+from tests.unit.test_method_kinds import NUMBERS, RELEVANCE, TRAINING, USER, task
 from twotowers.logs.counts import Counts
-from twotowers.methods import listwise
+from twotowers.methods import softmax
 from twotowers.models.position_based import PositionBased
 
 LONG = TRAINING | {"epochs": 80, "patience": 80}
@@ -29,7 +28,7 @@ def centred(values):
 def test_scores_are_logarithms_of_weighed_clicks(propensities):
     counts = skewed()
     given = task(counts, training=LONG, users=[USER])
-    (found,) = listwise.fit(given, propensities=propensities)
+    (found,) = softmax.fit(given, propensities=propensities)
     weights = 1 / np.arange(1, 6) if propensities == "true" else np.ones(5)
     clicks = (counts.clicks[0] / weights).sum(-1)
     np.testing.assert_allclose(centred(found.scores(NUMBERS)), centred(np.log(clicks)), atol=0.05)
@@ -50,18 +49,5 @@ def test_lanes_have_logs_and_users_of_their_own():
     lanes = [(1, {}), (0, {})]
     given = task(both, lanes=lanes, training=LONG, users=[USER, second])
     truth = centred(np.log(USER.chance(RELEVANCE, 1)[..., 0]))
-    for found in listwise.fit(given):
+    for found in softmax.fit(given, propensities="true"):
         np.testing.assert_allclose(centred(found.scores(NUMBERS)), truth, atol=0.05)
-
-
-@pytest.mark.parametrize(
-    ("changes", "options", "message"),
-    [
-        ({"counts": listed()}, {}, "positions: lists are too long"),
-        ({}, {}, "examination probabilities"),
-        ({}, {"propensities": "nowhere.csv"}, "there is no such file"),
-    ],
-)
-def test_what_it_cannot_fit(changes, options, message):
-    with pytest.raises(InputError, match=message):
-        listwise.fit(task(**{"training": TRAINING} | changes), **options)

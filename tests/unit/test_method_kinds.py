@@ -102,21 +102,6 @@ def test_positions_that_were_never_shown_have_no_bias(counts):
     np.testing.assert_array_equal(found.cell_losses(test), expected.cell_losses(test))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [({"model": Additive()}, "Additive has no expectations"), ({"tower": "deep"}, "embedding")],
-)
-def test_what_em_cannot_fit(changes, message):
-    with pytest.raises(InputError, match=message):
-        em.fit(task(**changes))
-
-
-@pytest.mark.parametrize("prior", [{"prior": 0.5}, {"prior": 2, "prior_mean": 0}])
-def test_priors_that_imagine_less_than_nothing_or_only_failures(prior):
-    with pytest.raises(InputError, match="prior"):
-        em.fit(task(), **prior)
-
-
 @pytest.mark.parametrize("rows", [False, True], ids=["dense", "listed"])
 def test_scores_of_newton_where_the_optimum_is_not_finite(rows):
     shown, clicked = SHOWN.copy(), CLICKED.copy()
@@ -131,19 +116,14 @@ def test_scores_of_newton_where_the_optimum_is_not_finite(rows):
     assert scores[2, 2] == others.max() + 1
 
 
-def test_a_prior_is_on_all_parts_or_on_the_one_that_it_names():
-    """The pipeline's estimate is that of the library's EM, with the same prior."""
-    given, columns = {"prior": 3.0, "prior_mean": 0.25}, cells(task().splits["train"], 0)
-    statistics = Statistics.of_cells(PositionBased(), *columns, pairs=30, positions=POSITIONS)
-    for on, prior in (("all", Prior(2, 8)), ("attraction", Prior(parts={"attraction": (2, 8)}))):
-        (found,) = em.fit(task(), **given, prior_on=on)
-        expected = fit_em(statistics, prior=prior, tolerance=1e-8)
-        for part, values in expected.parameters.items():
-            np.testing.assert_array_equal(found.estimate.parameters[part], values)
-        examined = found.estimate.parameters["examination"][0]
-        assert (examined == 1) == (on == "attraction")
-    with pytest.raises(InputError, match=r"prior: has the parts \['satisfaction'\]"):
-        em.fit(task(), **given, prior_on="satisfaction")
+def test_the_estimate_is_that_of_the_librarys_em_with_the_same_prior():
+    statistics = Statistics.of_cells(
+        PositionBased(), *cells(task().splits["train"], 0), pairs=30, positions=POSITIONS
+    )
+    (found,) = em.fit(task(), prior=3.0, prior_mean=0.25)
+    expected = fit_em(statistics, prior=Prior(2, 8), tolerance=1e-8)
+    for part, values in expected.parameters.items():
+        np.testing.assert_array_equal(found.estimate.parameters[part], values)
 
 
 TRAINING = short(

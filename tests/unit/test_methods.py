@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.worlds import cells_of, simulate_sessions
+from tests.tasks import setting_of
 from tests.training import short
 from tests.unit import simulated
 from tests.unit.simulated import POSITIONS
@@ -15,7 +16,6 @@ from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.log import tower_inputs
-from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import Rankings, mask
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.counts import Counts
@@ -89,7 +89,7 @@ PLAIN = {"method": "likelihood", "lanes": {"strength": [1], "temperature": [0]}}
 def run(folder, files=None, **changes):
     names = (*SPLITS, "policy", "clicks")
     files = {name: folder / f"{name}.parquet" for name in names} | (files or {})
-    return fit_setting(files, read(Setting, SETTING | changes), seed=3)
+    return fit_setting(files, setting_of(SETTING | changes), seed=3)
 
 
 METRICS = {

@@ -10,7 +10,7 @@ from flax import nnx
 from scipy.special import expit
 
 from twotowers.errors import InputError
-from twotowers.experiment.kinds import build_model, kinds
+from twotowers.experiment.components import components
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
 from twotowers.losses.cells import cell_logits, cell_losses, click_losses
@@ -24,7 +24,7 @@ from twotowers.towers.two_towers import two_towers
 
 MODELS = [
     model
-    for model in (build_model(name) for name, kind in kinds("models").items() if not kind.pages)
+    for model in (each.holds() for each in components("models").values() if not each.pages)
     # Those of two towers; test_page_models.py has the others.
     if "attraction" in model.parts
 ]

@@ -7,10 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.own_kinds import write_own
+from tests.tasks import setting_of
 from tests.training import short
 from twotowers.errors import InputError
-from twotowers.experiment.fields import read
-from twotowers.experiment.settings import Setting
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.observed_pages import Portion, divide_parts, observed_pages
@@ -123,7 +122,7 @@ def test_a_setting_on_the_pages_of_a_log(log, method):
         "log": {"from": "dataset", "dataset": "any", "record": "sessions", "split": SHARES},
         "training": TRAINING,
     }  # fmt: skip
-    results = fit_setting({"log": log}, read(Setting, setting), seed=1)
+    results = fit_setting({"log": log}, setting_of(setting), seed=1)
     rows = results.set_index("metric")["value"]
     assert np.isfinite(results["value"]).all()
     assert len(results[results["metric"] == "conditional_perplexity"]) == 10 * len(
@@ -180,7 +179,7 @@ LOG = {
 def fit_parts(parts, **setting):
     files = {name: parts / f"{name}.parquet" for name in ("documents", "annotations")}
     files |= {"log": parts / "pages.parquet"}
-    return fit_setting(files, read(Setting, {"log": LOG, **setting}), seed=1)
+    return fit_setting(files, setting_of({"log": LOG, **setting}), seed=1)
 
 
 @pytest.mark.parametrize("model", ["dynamic_bayesian", "cascade", "dbn_in_mixture"])
@@ -199,9 +198,9 @@ def test_a_model_of_users_who_stop_reads_no_gaps(model, tmp_path):
              "training": short(learning_rate=0.1, batch=8, epochs=1)}  # fmt: skip
     own = {"paper": "own", "root": tmp_path}
     with pytest.raises(InputError, match=r"model: model '.*' says nothing of pages with gaps"):
-        read(Setting, given, context=own)
+        setting_of(given, own)
     closed = {name: value for name, value in LOG.items() if name != "places"}
-    read(Setting, given | {"log": closed}, context=own)
+    setting_of(given | {"log": closed}, own)
 
 
 def test_a_log_is_divided_by_its_parts(parts):
@@ -297,7 +296,7 @@ def test_examination_is_harvested_and_weights_clicks(parts):
     curve = bias({"kind": "harvesting", "estimator": "all_pairs"}, by_pair)
     training = {"learning_rate": 0.01, "batch": 64, "epochs": 1, "patience": 1, "min_delta": 0}
     weights = bias(
-        {"kind": "clipped_ips", "propensities": "all_pairs"},
+        {"kind": "ips", "propensities": "all_pairs"},
         {"kind": "document_rate", "tower": "linear"},
         training=training,
     )

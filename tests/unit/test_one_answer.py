@@ -5,9 +5,8 @@ import pytest
 
 import twotowers as tt
 from tests.logs import to_sessions
+from tests.tasks import setting_of
 from twotowers.commands.main import main
-from twotowers.experiment.fields import read
-from twotowers.experiment.settings import Setting
 from twotowers.fits.models import model_of
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.sessions import write_sessions
@@ -51,7 +50,7 @@ def by_yaml(sessions, model, prior):
             "positions": POSITIONS,
         },
     }  # fmt: skip
-    found = fit_setting({"log": sessions}, read(Setting, setting), seed=SEED)
+    found = fit_setting({"log": sessions}, setting_of(setting), seed=SEED)
     return found[found["position"].isna()].set_index("metric")["value"]
 
 

@@ -9,16 +9,12 @@ import pytest
 from flax import nnx
 from scipy.special import expit, log_softmax
 
-from tests.tasks import task_of
+from tests.tasks import setting_of, task_of
 from tests.training import short
 from tests.unit import simulated
 from tests.unit.test_listwise import centred
-from tests.unit.test_method_kinds import task as task_of_counts
 from twotowers.claims.annotated import logged_ndcg
 from twotowers.errors import InputError
-from twotowers.experiment.fields import read
-from twotowers.experiment.kinds import find
-from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import Rankings
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
@@ -28,9 +24,9 @@ from twotowers.losses.likelihood import SessionLoss
 from twotowers.losses.pages import PairwiseDebiasing, Softmax, offset
 from twotowers.methods import (
     backdoor,
-    clipped_ips,
     descent,
-    dual_learning,
+    dla,
+    ips,
     lambdamart,
     lambdarank,
     pairwise_debiasing,
@@ -43,7 +39,6 @@ from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 from twotowers.rankers.folds import contiguous_folds, cross_fitted
 from twotowers.splits import SPLITS
-from twotowers.towers.lane import Lane
 from twotowers.towers.two_towers import TwoTowers, two_towers
 
 QUERIES, DOCUMENTS, POSITIONS, WIDTH = 12, 6, 5, 3
@@ -244,10 +239,8 @@ def test_weights_change_nothing_on_logs_of_single_clicks():
 def test_clipped_ips_finds_weighted_click_rates():
     given = all_shown()
     split = given.splits["train"]
-    lanes = [(0, {"highest_weight": weight}) for weight in (10.0, 2.0)]
-    weights = Lane("highest_weight", (10.0, 2.0))
-    found = clipped_ips.fit(replace(given, lanes=lanes), highest_weight=weights)
     theta = USER.examined(POSITIONS)
+    found = [ips.fit(given, highest_weight=highest)[0] for highest in (10.0, 2.0)]
     for each, highest in zip(found, (10, 2), strict=True):
         rates = clicks_of(split, np.minimum(1 / theta, highest)) / 60
         inside = rates < 0.95
@@ -302,7 +295,7 @@ def test_dual_learning_finds_examination_unless_pages_are_normalised(normalised)
     """A page without clicks, or with two, then counts as much as one with a click. This makes
     positions look alike."""
     given = all_shown(each=400)
-    (found,) = dual_learning.fit(given, normalised=normalised)
+    (found,) = dla.fit(given, normalised=normalised)
     bias, truth = found.bias - found.bias[0], np.log(USER.examined(POSITIONS))
     if normalised == "not":
         np.testing.assert_allclose(bias, truth, atol=0.15)
@@ -325,13 +318,18 @@ def test_lambdarank_ranks():
     assert np.corrcoef(found.scores(FEATURES).ravel(), RELEVANCE.ravel())[0, 1] > 0.8
 
 
-# Enough steps for the perceptron to follow positions.
-FOLLOWED = {
-    "units": 8, "layers": [16], "dropout": 0.0, "learning_rate": 0.5, "batch": 64, "epochs": 100,
-}  # fmt: skip
+FOLLOWED = {"units": 8, "epochs": 100}
 
 
-def test_backdoor_bias_is_the_propensity_itself():
+@pytest.fixture
+def followed(monkeypatch):
+    """Enough steps for the perceptron to follow positions."""
+    monkeypatch.setattr(backdoor, "LAYERS", (16,))
+    monkeypatch.setattr(backdoor, "DROPOUT", 0.0)
+    monkeypatch.setattr(backdoor, "ADAGRAD", backdoor.ADAGRAD | {"learning_rate": 0.5, "batch": 64})
+
+
+def test_backdoor_bias_is_the_propensity_itself(followed):
     """The attention rank loss fits logits. So the published target gives e_k, and not ln e_k."""
     given = task()
     (found,) = backdoor.fit(given, **FOLLOWED)
@@ -341,7 +339,7 @@ def test_backdoor_bias_is_the_propensity_itself():
     assert losses[given.splits["test"].sessions[0].where].mean() < np.log(2)
 
 
-def test_backdoor_bias_of_logarithms_in_lanes():
+def test_backdoor_bias_of_logarithms_in_lanes(followed):
     """Lanes have the propensities of their own log's user."""
     users = [USER, PositionBased(eta=0.5)]
     lanes = [(1, {"learning_rate": 0.05}), (0, {"learning_rate": 0.01})]
@@ -351,7 +349,7 @@ def test_backdoor_bias_of_logarithms_in_lanes():
         np.testing.assert_allclose(each.bias - each.bias[0], expected, atol=0.05)
 
 
-def test_backdoor_weights_of_the_dual_algorithm():
+def test_backdoor_weights_of_the_dual_algorithm(followed):
     """With ln e_k as bias, its weights are e_1 / e_k: list IPS with true propensities."""
     given = task(training=TRAINING | {"epochs": 6, "patience": 6})
     (found,) = backdoor.fit(given, target="log", loss="dual", **FOLLOWED)
@@ -373,10 +371,10 @@ def test_lambdamart_imitates_the_policy():
     random = np.random.default_rng(0).random(scores.shape)
     good, bad = (logged_ndcg(each, where=where).mean() for each in (scores, random))
     assert good > bad + 0.1
-    lists, labels = lambdamart.lists_of(given.splits["train"], 0, top=4)
+    lists, labels = lambdamart.lists_of(given.splits["train"], 0)
     pages = given.splits["train"].sessions[0]
     assert len(lists.query) == pages.where.sum()
-    np.testing.assert_array_equal(labels, np.maximum(3 - np.nonzero(pages.where)[1], 0))
+    np.testing.assert_array_equal(labels, np.maximum(9 - np.nonzero(pages.where)[1], 0))
     first = np.flatnonzero(pages.where[0])
     np.testing.assert_array_equal(
         lists.features[: len(first)],
@@ -438,63 +436,23 @@ def test_in_sample_scores_learn_labels_of_chance():
 
 
 @pytest.mark.parametrize(
-    ("method", "lanes", "metrics"),
+    ("method", "metrics"),
     [
-        ({"kind": "softmax", "normalised": "before"}, {"highest_weight": [2.0, 10.0]}, []),
-        ({"kind": "regression_em"}, {}, ["position_bias", "log_likelihood_pyclick"]),
+        ({"kind": "softmax", "normalised": "before"}, []),
+        ({"kind": "regression_em"}, ["position_bias", "log_likelihood_pyclick"]),
     ],
 )
-def test_a_setting(tmp_path, method, lanes, metrics):
+def test_a_setting(tmp_path, method, metrics):
     folder = simulated.write_world(tmp_path)
     pages = simulated.simulated(folder, "pages", record="sessions")
     files = {name: folder / f"{name}.parquet" for name in (*SPLITS, "policy")}
     setting = {
         "log": {**simulated.LOG, "record": "sessions", "positions": simulated.POSITIONS},
         "model": {"tower": "linear"},
-        "method": method | lanes,
+        "method": method,
         "training": TRAINING | {"epochs": 2, "steps": 10},
     }
-    results = fit_setting({**files, "clicks": pages}, read(Setting, setting), seed=3)
+    results = fit_setting({**files, "clicks": pages}, setting_of(setting), seed=3)
     assert np.isfinite(results["value"]).all()
     assert {"ndcg@10", "epochs", *metrics} <= set(results["metric"])
-    columns = ["strength", "temperature", *lanes]
-    assert len(results.groupby(columns)) == 4 * len(lanes.get("highest_weight", [None]))
-
-
-# What methods refuse.
-
-
-@pytest.mark.parametrize(
-    "method",
-    [
-        softmax_method,
-        clipped_ips,
-        lambdarank,
-        pairwise_debiasing,
-        regression_em,
-        dual_learning,
-        backdoor,
-        lambdamart,
-    ],
-)
-def test_logs_of_cells(method):
-    given = task_of_counts(training=TRAINING, lanes=[(0, {})], users=[USER])
-    with pytest.raises(InputError, match="record: sessions"):
-        method.fit(given)
-
-
-def test_what_they_cannot_fit():
-    for method in (backdoor, lambdamart):
-        with pytest.raises(InputError, match="a tower that reads features"):
-            method.fit(task(NUMBERS))
-    with pytest.raises(InputError, match="target: 'logs' is unknown"):
-        find("methods", "backdoor").check({"target": "logs"})
-    with pytest.raises(InputError, match="examination probabilities"):
-        clipped_ips.fit(task(users=None))
-    with pytest.raises(InputError, match="highest_weight"):
-        dual_learning.fit(task(), highest_weight=0.5)
-    uneven = task(logs=2)
-    train = uneven.splits["train"]
-    uneven.splits["train"] = replace(train, sessions=[train.sessions[0], draw(5, 300)])
-    with pytest.raises(InputError, match="cannot share batches"):
-        lambdarank.fit(uneven)
+    assert len(results.groupby(["strength", "temperature"])) == 4

@@ -11,7 +11,7 @@ from flax import nnx
 from scipy.special import expit, logit
 
 from twotowers.errors import InputError
-from twotowers.experiment.kinds import build_model, kinds
+from twotowers.experiment.components import build_model, components
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.cascade import Cascade
@@ -299,7 +299,7 @@ def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction():
     found = np.exp(model.log_likelihood(wide, patterns, where))
     np.testing.assert_allclose(found, weights, atol=1e-9)
     np.testing.assert_allclose(model.marginal(chances).value, weights @ patterns, atol=1e-9)
-    assert set(kinds("models", "clax2025")["mixture"].parameters) == set()
+    assert components("models", "clax2025")["mixture"].required == []
 
 
 def test_what_one_model_of_a_mixture_rules_out_is_no_evidence_lost():

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from twotowers.errors import InputError
-from twotowers.experiment.kinds import kinds
+from twotowers.experiment.components import components
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.hashed import HashedTower, scrambled
 from twotowers.towers.lane import Lane
@@ -75,12 +74,6 @@ def test_a_lane_uses_the_table_of_its_own_ratio(kind):
         np.testing.assert_array_equal(together(jnp.arange(PAIRS)), alone(jnp.arange(PAIRS)))
 
 
-@pytest.mark.parametrize("kind", [HashedTower, QuotientRemainderTower])
-def test_a_ratio_below_one_is_refused(kind):
-    with pytest.raises(InputError, match="ratio"):
-        kind(10, ratio=0.5, rngs=nnx.Rngs(0))
-
-
 def test_which_towers_read_pairs():
-    of_pairs = {name for name, kind in kinds("towers").items() if kind.by_pair}
+    of_pairs = {name for name, each in components("towers").items() if each.holds.BY_PAIR}
     assert of_pairs == {"embedding", "baseline", "hashed", "quotient_remainder"}

@@ -18,6 +18,7 @@ import yaml
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import LOGS
 from twotowers.experiment.config import read_config
+from twotowers.experiment.objects import dumped, files_of, loaded
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.root import ROOT
 from twotowers.workflow import dataset_jobs, planning
@@ -32,7 +33,7 @@ from twotowers.workflow.descriptions import (
     source_note,
 )
 from twotowers.workflow.plan import ENVIRONMENTS, FILES, RECORDS, Plan, read_plan
-from twotowers.workflow.planning import ENDINGS, Planner, other_logs
+from twotowers.workflow.planning import ENDINGS, Planner
 from twotowers.workflow.provenance import _closure
 
 TRAINING = {
@@ -327,7 +328,7 @@ def test_a_fit_reads_rankings_who_ranked_them_and_clicks(read):
 def test_a_job_gets_its_setting(read, papers):
     told = params(read, "fit", paper="paper", setting="large", seed=8)
     assert told.keys() == {"code", "paper", "name", "setting", "seed"}
-    assert told["setting"] == papers["paper"].settings["large"].plain()
+    assert loaded(told["setting"]) == papers["paper"].settings["large"]
     assert (told["name"], told["seed"]) == ("large", 8)
 
 
@@ -344,21 +345,21 @@ def test_a_seed_more_changes_no_other_fit(made, papers):
 @pytest.mark.parametrize("script", ["fit_setting", "simulate_clicks"])
 @pytest.mark.parametrize("kind", LOGS.values(), ids=LOGS)
 def test_the_code_of_a_job_is_that_of_its_class_of_logs(script, kind):
-    log = kind.model_construct()
-    cut = {tuple(ROOT / file for file in edge) for edge in other_logs(log)}
-    found = {path.stem for path in _closure([ROOT / "scripts" / f"{script}.py"], ROOT, cut)}
+    own = files_of(dumped(kind.model_construct()))
+    sources = [ROOT / "scripts" / f"{script}.py", *(ROOT / file for file in own)]
+    found = {path.stem for path in _closure(sources, ROOT)}
     # A ranker's lists take names from the module of simulated logs.
-    needed = {"ranked": {"simulated"}}
-    modules = {name: each.__module__.split(".")[-1] for name, each in LOGS.items()}
-    own = next(name for name, each in LOGS.items() if each is kind)
-    assert found & set(modules.values()) == {modules[own], *needed.get(own, ())}
+    needed = {"ranked_lists": {"simulated"}}
+    modules = {each.__module__.split(".")[-1] for each in LOGS.values()}
+    name = kind.__module__.split(".")[-1]
+    assert found & modules == {name, *needed.get(name, ())}
 
 
 def test_clicks_are_simulated_from_scores(read):
     policy = "out/smoke/policies/paper/web/annotated-linear/7.parquet"
     job = {"paper": "paper", "dataset": "web", "log": "main", "seed": 7}
     assert inputs(read, "clicks", **job) == {"policy": policy}
-    assert params(read, "clicks", **job)["log"]["name"] == "main"
+    assert loaded(params(read, "clicks", **job)["log"]).name == "main"
     named = {"paper": "paper", "dataset": "web", "relevance": "annotated", "ranker": "linear"}
     assert inputs(read, "policy", **named, seed=7) == read.rankings("paper", "web")
     assert params(read, "policy", **named, seed=7)["settings"]["batch"] == 10

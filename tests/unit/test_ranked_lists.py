@@ -9,14 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from papers.chen2024.models.contextual import Contextual
-from tests.tasks import task_of
+from tests.tasks import setting_of, task_of
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.given import Repair
 from twotowers.experiment.list_files import read_lists
 from twotowers.experiment.ranked_lists import Contexts, contexts_of, factors_of
-from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.identifiability.contexts import Places
 from twotowers.identifiability.graph import factor_components
@@ -217,7 +216,7 @@ SETTING = {
 
 
 def test_a_fit_finds_relevance_and_ranks_test_queries(files):
-    found = fit_setting(files, read(Setting, SETTING), seed=1)
+    found = fit_setting(files, setting_of(SETTING), seed=1)
     assert "position_bias" not in set(found["metric"])
     assert "components" not in found
     of_lane = found[found["views"] == MANY].set_index(["repair", "metric"])["value"]

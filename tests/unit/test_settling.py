@@ -1,5 +1,6 @@
 """Settings of towers, examination, heads and training: lanes and refusals."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,14 +9,16 @@ import yaml
 from tests.own_kinds import write_own
 from tests.refusals import put
 from twotowers.errors import InputError
-from twotowers.experiment.any_log import AnyLog
+from twotowers.experiment.components import components
 from twotowers.experiment.config import read_config
 from twotowers.experiment.fields import read
-from twotowers.experiment.kinds import REQUIRED, kinds
+from twotowers.experiment.objects import dumped, files_of, loaded
 from twotowers.experiment.paper import OVERRIDDEN, PaperFile, load_paper
-from twotowers.experiment.settings import Setting
+from twotowers.experiment.parts import Examination
 from twotowers.files.yamls import read_yaml
 from twotowers.root import ROOT
+from twotowers.towers.dense import Layer
+from twotowers.towers.lane import Lane
 from twotowers.workflow.planning import PaperFiles, Planner
 
 CONFIG = read_config(read_yaml(ROOT / "config.yaml"))
@@ -103,9 +106,10 @@ def test_lists_of_numbers_are_lanes(load):
         "reversal_scale": [0, 1],
     }
     assert fit.lanes["training"] == {"learning_rate": [0.1, 0.2]}
-    assert fit.model.tower.options == {k: v for k, v in MODEL["tower"].items() if k != "kind"}
-    assert fit.model.examination.plain() == {**MODEL["examination"], "dropout": [0.1, 0.2, 0.3]}
-    assert list(fit.method.heads) == ["reversal"]
+    assert fit.model.tower.options["layers"] == (512, Layer(256, 0.1), 128)
+    assert fit.model.tower.options["dropout"] == Lane("tower_dropout", (0, 0.5))
+    assert fit.model.examination.kind.options == {"layers": (16,)}
+    assert [head.name for head in fit.method.options["heads"]] == ["reversal"]
 
 
 def test_single_numbers_are_no_lanes(load):
@@ -113,16 +117,13 @@ def test_single_numbers_are_no_lanes(load):
     fit = load(["settings", "fit", "model"], {"tower": "linear", "examination": examination})
     fit = fit.settings["fit"]
     assert fit.lanes["parts"] == {"reversal_scale": [0, 1]}
-    assert (fit.model.tower.plain(), fit.model.examination.plain()) == ("linear", examination)
+    assert fit.model.examination == Examination("table", 0.3)
 
 
-@pytest.mark.parametrize("section", ["settings", "logs"])
-def test_what_a_plan_says_is_read_as_it_was(load, section):
-    """Jobs get their setting or their log as the plan says it."""
-    kind, found = {"settings": (Setting, "fit"), "logs": (AnyLog, "main")}[section]
-    settled = getattr(load(), section)[found]
-    found = read(kind, settled.plain(), context={"paper": "p"})
-    assert found.model_copy(update={"name": settled.name}) == settled
+@pytest.mark.parametrize(("section", "name"), [("settings", "fit"), ("logs", "main")])
+def test_a_job_gets_the_objects_that_the_plan_has_made(load, section, name):
+    own = getattr(load(), section)[name]
+    assert loaded(json.loads(json.dumps(dumped(own)))) == own
 
 
 def test_the_kind_of_a_tower_names_its_training(load):
@@ -133,10 +134,8 @@ def test_the_kind_of_a_tower_names_its_training(load):
 
 def test_a_job_depends_on_the_files_of_its_towers_and_heads(load):
     paper = load()
-    assert set(planned(paper).fit_sources("p", "fit")) >= {
-        "twotowers/towers/dense.py",
-        "twotowers/towers/reversal.py",
-    }
+    own = set(files_of(dumped(paper.settings["fit"])))
+    assert own >= {"twotowers/towers/dense.py", "twotowers/towers/reversal.py"}
 
 
 TOWER, EXAMINED = "settings.fit.model.tower", "settings.fit.model.examination"
@@ -150,35 +149,39 @@ HEADS, TRAINED = "settings.fit.method.heads", "training.slow"
         (TOWER, ["linear", "deep"], "model.tower | ['linear', 'deep'] | a kind, alone"),
         (f"{TOWER}.kind", "dens", "'dens' is unknown | did you mean 'dense'"),
         (f"{TOWER}.kind", ["dense", "deep"], "model.tower | ['dense', 'deep'] is unknown"),
-        (f"{TOWER}.widths", [3], "'dense' has no parameter 'widths'"),
-        (f"{TOWER}.layers", [[3], [4]], "tower.layers | [3] | an integer"),
-        (f"{TOWER}.layers", [0], "tower.layers | 0 is out of range | an integer in [1"),
-        (f"{TOWER}.layers", [{"width": 3, "droput": 0}], "tower.layers | did you mean 'dropout'"),
+        (f"{TOWER}.widths", [3], "tower.widths | unknown setting"),
+        (f"{TOWER}.layers", [[3], [4]], "tower.layers.0 | [3] | an integer"),
+        (f"{TOWER}.layers", [0], "tower.layers.0 | 0 | at least 1"),
+        (f"{TOWER}.layers", [{"width": 3, "droput": 0}], "tower.layers.0.droput"),
         (f"{TOWER}.layers", 3, "tower.layers | 3 | a list"),
-        (f"{TOWER}.activation", ["elu", "relu"], "['elu', 'relu'] | one value | for dropout"),
+        (f"{TOWER}.activation", ["elu", "relu"], "['elu', 'relu'] | 'elu'"),
         (f"{TOWER}.activation", "rleu", "tower.activation | 'rleu' | 'relu'"),
-        (f"{TOWER}.normalise", ["batch", "none"], "tower.normalise | one value per setting"),
-        (f"{TOWER}.dropout", [0, 1.5], "tower.dropout | 1.5 | in [0, 0.99]"),
-        (f"{TOWER}.dropout", [0, 0.0], "tower.dropout | [0, 0.0] | different values"),
-        (TOWER, {"kind": "deep", "hidden": [32, 64]}, "tower.hidden | [32, 64] | dropout"),
-        (TOWER, {"kind": "dense"}, "'dense' needs 'layers'"),
+        (f"{TOWER}.normalise", ["batch", "none"], "tower.normalise | ['batch', 'none']"),
+        (f"{TOWER}.dropout", [0, 1.5], "tower.dropout.1 | 1.5 | at most 0.99"),
+        (f"{TOWER}.dropout", [0, 0.0], "tower.dropout | [0.0, 0.0] | different values"),
+        (TOWER, {"kind": "dense"}, "'layers' is missing"),
+        (TOWER, {"kind": "deep_cross", "cross": 0}, "tower.cross | 0 | at least 1"),
+        (TOWER, {"kind": "deep_cross", "deep": 1.5}, "tower.deep | 1.5 | an integer"),
+        (TOWER, {"kind": "hashed", "ratio": [2, 0.5]}, "tower.ratio.1 | 0.5 | at least 1"),
         (EXAMINED, "tabel", "'tabel' is unknown | did you mean 'table'"),
         (EXAMINED, "embedding", "'embedding' is unknown | 'table'"),
         (EXAMINED, {"kind": "table", "layers": [3]}, "'table' has no parameter 'layers'"),
         (HEADS, {"reversl": {}}, "heads.reversl | did you mean 'reversal'"),
-        (HEADS, {"reversal": {"scal": 1}}, "heads.reversal | 'scal' | 'scale'"),
+        (HEADS, {"reversal": {"scal": 1}}, "heads.reversal.scal | 'scale'"),
+        (HEADS, {"reversal": {"label": "clicks"}}, "reversal.label | mean 'click'"),
+        (HEADS, {"reversal": {"weight": 1e4}}, "reversal.weight | at most 1000"),
+        ("settings.fit.model.kind", "document_rate", "heads.reversal | has no examination"),
         (HEADS, ["reversal"], "method.heads | ['reversal'] | with their options"),
         (HEADS, {"reversal": 3}, "heads.reversal | 3 | options of the head"),
         (f"{TRAINED}.optimizer", "adamv", "slow.optimizer.name | 'adamv' | did you mean 'adam"),
         (f"{TRAINED}.optimizer", {"name": ["adam"]}, "slow.optimizer.name | ['adam']"),
         (f"{TRAINED}.optimizer", ["sgd", "adam"], "optimizer | ['sgd', 'adam'] | a name, alone"),
         (f"{TRAINED}.optimizer", {"name": "sgd", "b1": 1}, "'sgd' has no option 'b1'"),
-        (TRAINED, TRAINING | {"rows": True, "averaged": True}, "slow.rows | changes all rows"),
         (f"{TRAINED}.weight_decay", 0.1, "slow.weight_decay | 'adam' has no weight decay"),
         (f"{TRAINED}.batch", [1, 2], "slow.batch | [1, 2] | an integer"),
         (f"{TRAINED}.learning_rate", [0.1, "b"], "slow.learning_rate.1 | a number"),
         ("rankers.linear.learning_rate", [0.1], "linear.learning_rate | a number"),
-        ("rankers.linear.optimizer", "sdg", "linear.optimizer.name | mean 'sgd'"),
+        ("rankers.linear.optimizer", "sgd", "rankers.linear.optimizer | unknown setting"),
         ("scales.smoke.seeds", [1, 1], "smoke.seeds | [1, 1] | different values"),
         ("settings.fit.measure", ["uncertainty"], "fit.measure | per pair"),
         ("items.i", drawn("sweep", panels={"A": {"x": "fitt"}}), "'fitt' | mean 'fit'"),
@@ -198,9 +201,6 @@ def test_methods_that_train_no_towers_have_no_such_lanes(load, monkeypatch):
     load(("settings", "fit"), setting)
     with pytest.raises(InputError, match="'learning_rate' cannot differ between lanes of method"):
         load(("settings", "fit"), setting | {"training": "slow"})
-    many = setting | {"model": {"tower": {"kind": "hashed", "ratio": [2, 4]}}}
-    with pytest.raises(InputError, match="'tower_ratio' cannot differ between lanes of method"):
-        load(("settings", "fit"), many)
     dense = {"tower": "embedding", "examination": {"kind": "dense", "layers": [2]}}
     with pytest.raises(InputError, match=r"model.examination: method 'newton' has a parameter per"):
         load(("settings", "fit"), setting | {"model": dense})
@@ -217,49 +217,37 @@ def test_what_cannot_be_measured(load, monkeypatch):
 
 
 PAPERS_OWN = """
-from collections.abc import Sequence
 from typing import Literal
 
-from twotowers.towers.lane import Lane
-from twotowers.towers.parts import Tower
+from twotowers.towers.lane import Lanes
+from twotowers.towers.parts import Rate, Tower
 
 Shape = Literal["flat", "steep"]
 
 
 class Wide(Tower):
-    def __init__(self, width, *, decay: Lane, shape: Shape = "flat", sizes: Sequence = (), rngs):
+    def __init__(self, width, *, decay: Lanes[Rate], shape: Shape = "flat", rngs):
         pass
 """
 
 
 def test_a_paper_brings_towers_of_its_own(tmp_path):
     write_own(tmp_path, "towers_of_its_own", "towers", "wide", PAPERS_OWN)
-    kind = kinds("towers", "towers_of_its_own", root=tmp_path)["wide"]
-    assert kind.parameters == {"decay": REQUIRED, "shape": "flat", "sizes": ()}
-    assert (kind.lanes, kind.lists, kind.holds.__name__) == (("decay",), ("sizes",), "Wide")
-    assert kind.choices == {"shape": ("flat", "steep")}
-    assert set(kinds("towers")) == {
+    own = components("towers", "towers_of_its_own", root=tmp_path)["wide"]
+    assert (own.holds.__name__, list(own.options.model_fields)) == ("Wide", ["decay", "shape"])
+    assert read(own.options, {"decay": [0, 0.5]}).decay == Lane("decay", (0, 0.5))
+    for given, words in (
+        ({}, "'decay' is missing"),
+        ({"decay": 2}, "decay: 2 .*at most 0.99"),
+        ({"decay": 0, "shape": "flta"}, "shape: 'flta' .*did you mean 'flat'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            read(own.options, given)
+    assert set(components("towers")) == {
         "baseline", "deep", "deep_cross", "dense", "embedding", "hashed", "linear",
         "quotient_remainder",
     }  # fmt: skip
-    assert set(kinds("heads")) == {"reversal"}
-
-
-def test_a_method_says_what_may_be_lanes_and_which_values_there_are(tmp_path):
-    text = (
-        "from twotowers.methods.descent import Weighting\n"
-        "from twotowers.methods.likelihood import fit as likelihood\n"
-        "from twotowers.towers.lane import Lane\n"
-        "TRAINS = True\n"
-        "def fit(task, *, warm: int = 1, weighting: 'Weighting | Lane' = 'none'):\n"
-        "    return likelihood(task, weighting=weighting)\n"
-    )
-    write_own(tmp_path, "lanes_of_its_own", "methods", "warm", text)
-    kind = kinds("methods", "lanes_of_its_own", root=tmp_path)["warm"]
-    assert kind.parameters == {"warm": 1, "weighting": "none"}
-    assert (kind.lanes, kind.trains) == (("weighting",), True)
-    with pytest.raises(InputError, match=r"weighting: 'isp' is unknown .*did you mean 'ips'"):
-        kind.check({"weighting": ["none", "isp"]})
+    assert set(components("heads")) == {"reversal"}
 
 
 @pytest.mark.parametrize(("family", "name"), [("towers", "deep"), ("methods", "ips")])
@@ -267,7 +255,7 @@ def test_a_papers_file_has_no_name_of_the_librarys(tmp_path, family, name):
     write_own(tmp_path, "p", family, name, "")
     message = rf"{name}.py: '{name}' is one of the library's {family} .*another name of the file"
     with pytest.raises(InputError, match=message):
-        kinds(family, "p", root=tmp_path)
+        components(family, "p", root=tmp_path)
 
 
 PAGED = {
@@ -289,7 +277,7 @@ def test_users_of_several_kinds_are_lanes(load):
     kinds_of = ["additive", "cascade"]
     log = load(["logs", "main"], {**PAGED, "user": {"kind": kinds_of}}).logs["main"]
     assert log.lanes["user_kind"] == kinds_of
-    with pytest.raises(InputError, match="'cascade' has no parameter 'eta'"):
+    with pytest.raises(InputError, match=r"user\.eta: unknown setting"):
         load(["logs", "main"], {**PAGED, "user": {"kind": ["position_based", "cascade"], "eta": 1}})
     with pytest.raises(InputError, match="'cascad' is unknown"):
         load(["logs", "main"], {**PAGED, "user": {"kind": ["additive", "cascad"]}})
@@ -297,10 +285,8 @@ def test_users_of_several_kinds_are_lanes(load):
 
 def test_a_job_depends_on_the_files_of_all_of_its_users(load):
     experiment = load(["logs", "main"], {**PAGED, "user": {"kind": ["additive", "cascade"]}})
-    assert [kind.path.name for kind in experiment.logs["main"].user.kinds] == [
-        "additive.py", "cascade.py",
-    ]  # fmt: skip
-    sources = set(planned(experiment).fit_sources("p", "fit"))
+    assert [each.name for each in experiment.logs["main"].user.models] == ["additive", "cascade"]
+    sources = set(files_of(dumped(experiment.settings["fit"])))
     assert sources >= {"twotowers/models/additive.py", "twotowers/models/cascade.py"}
 
 
@@ -350,8 +336,8 @@ LISTS = {
 
 def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
     monkeypatch.setitem(EXPERIMENT, "logs", {"main": LISTS})
-    setting = {"log": "main", "model": {"tower": "embedding"}, "lanes": {"views": [100]},
-               "method": "alternation"}  # fmt: skip
+    model = {"kind": "position_based", "tower": "embedding"}
+    setting = {"log": "main", "model": model, "lanes": {"views": [100]}, "method": "alternation"}
     experiment = load(["settings", "fit"], setting)
     fit = experiment.settings["fit"]
     assert fit.lanes["log"] == {"repair": ["near", "none"], "views": [100.0]}
@@ -393,7 +379,8 @@ RANKED = {
 
 def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
     monkeypatch.setitem(EXPERIMENT, "logs", {"main": RANKED})
-    setting = {"log": "main", "model": {"tower": "embedding"}, "method": "alternation"}
+    model = {"kind": "position_based", "tower": "embedding"}
+    setting = {"log": "main", "model": model, "method": "alternation"}
     paper = load(["settings", "fit"], setting)
     inputs = paper.logs["main"].clicks_inputs(PaperFiles(planned(paper), "p"), 7)
     assert {name: path.split("/", 2)[2] for name, path in inputs.items()} == {
@@ -408,8 +395,6 @@ def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
     paper = load(["settings", "fit"], ranking)
     found = inputs_of(paper, "fit", 7)
     assert set(found) == {"train", "test", "policy", "clicks"}
-    transfer = "twotowers/jobs/transfer.py"
-    assert transfer in planned(paper).fit_sources("p", "fit")
     for wrong, message in (
         ({"method": "em"}, "fit.method: method 'em' takes positions for bias factors"),
         ({"measure": ["recovery"]}, "'recovery' cannot be measured .*not lists that a ranker"),

@@ -1,7 +1,5 @@
 """Simulated logs: page by page, and as cells in both layouts."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import yaml
@@ -113,25 +111,6 @@ def test_a_policy_ranks_once_for_all_splits_or_for_each_anew(folder, ranked):
     shown = [counts_of(found[split], QUERIES, POSITIONS).impressions > 0 for split in SPLITS]
     alike = [(shown[0] == other).all() for other in shown[1:]]
     assert all(alike) == (ranked == "once")
-
-
-def test_listed_ties_do_not_depend_on_the_seed(folder):
-    policy = policies(folder)["train"]
-    policy = replace(policy, score=policy.relevance.round())
-    where = mask(policy.pairs.lengths, POSITIONS)
-
-    def orders(seed, **ties):
-        log = settled(policy={"ranker": "expert", **ties})
-        return next(simulation._orders(log, "train", policy, where, seed))[1]
-
-    assert (orders(3) != orders(4)).any()
-    listed = orders(3, ties="listed")
-    np.testing.assert_array_equal(listed, orders(4, ties="listed"))
-    starts = policy.pairs.offsets
-    for order, start, end in zip(listed, starts[:-1], starts[1:], strict=True):
-        # Python's sort is stable.
-        best = sorted(range(end - start), key=lambda place: -policy.score[start + place])
-        assert order[: end - start].tolist() == best
 
 
 @pytest.mark.parametrize("record", ["cells", "sessions"])
@@ -320,7 +299,6 @@ def test_queries_that_a_split_is_about(said, about):
         ({"queries": "test"}, r"logs\.log\.queries.*'test' .*'train'"),
         ({"queries": {"fisrt": 5}}, "unknown setting 'fisrt' .*did you mean 'first'"),
         ({"queries": {"first": 0}}, r"logs\.log\.queries\.first: .*at least 1"),
-        ({"policy": {"ranker": "expert", "ties": "kept"}}, r"policy\.ties: .*'listed', 'random'"),
         ({"record": "pages"}, r"logs\.log\.record: .*'cells', 'sessions'"),
     ],
 )

@@ -5,11 +5,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from flax import nnx
 from scipy.stats import ks_2samp, kstest
 
-from twotowers.errors import InputError
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import CUT_DEVIATION, drop, embedding, linear, matmul
@@ -91,11 +89,6 @@ def test_seeds():
 
     np.testing.assert_array_equal(bias(1), bias(1))
     assert not np.array_equal(bias(1), bias(2))
-
-
-def test_unknown_tower():
-    with pytest.raises(InputError, match=r"tower: 'liner' is unknown .*did you mean 'linear'"):
-        two_towers("liner", width=1, pairs=1, positions=1, seed=0)
 
 
 def test_starts_have_the_distribution_of_flax_and_differ_by_key():

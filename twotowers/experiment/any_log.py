@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Tag
 
 from twotowers.experiment.drawn_lists import DrawnLists
-from twotowers.experiment.fields import refused
+from twotowers.experiment.fields import config_error
 from twotowers.experiment.log import Log
 from twotowers.experiment.observed import ObservedLog
 from twotowers.experiment.ranked_lists import RankedLists
@@ -39,7 +39,7 @@ def _own_keys(given: Any) -> Any:
     """Refuse a key that belongs to logs of another origin, and say which."""
     kind = _kind_of_log(given)
     if kind is None:
-        raise refused(
+        raise config_error(
             f"{given.get('from') if isinstance(given, Mapping) else given!r} is unknown",
             "one of 'simulation', 'dataset', 'lists'",
             "from" if isinstance(given, Mapping) else "",
@@ -47,18 +47,18 @@ def _own_keys(given: Any) -> Any:
     if not isinstance(given, Mapping):
         return given
     if kind == "ranked" and "dataset" not in given:
-        raise refused("'lists' is missing", GIVEN_LISTS)
+        raise config_error("'lists' is missing", GIVEN_LISTS)
     for key in given:
         if key in _keys(LOGS[kind]):
             continue
         if kind == "drawn" and key in _keys(RankedLists):
-            raise refused(f"{key!r} does not belong here", GIVEN_LISTS)
+            raise config_error(f"{key!r} does not belong here", GIVEN_LISTS)
         origins = {
             each.model_fields["origin"].default for each in LOGS.values() if key in _keys(each)
         }
         if origins:
             expected = " or ".join(f"'from: {origin}'" for origin in sorted(origins))
-            raise refused(f"a {LOGS[kind].WORDS} has no {key!r}", expected)
+            raise config_error(f"a {LOGS[kind].WORDS} has no {key!r}", expected)
     return given
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field, model_validator
 
 from twotowers.datasets.sources import Source, resolve
 from twotowers.errors import nearest
-from twotowers.experiment.fields import Listed, Positive, Settled, Share, read, refused
+from twotowers.experiment.fields import Config, Listed, Positive, Share, config_error, read
 from twotowers.experiment.items import Scale
 
 SPLIT_SIZES = ("train", "validation", "test")
@@ -18,7 +18,7 @@ TEXTS = "baidu"
 """The format of logs with text."""
 
 
-class Sizes(Settled):
+class Sizes(Config):
     """Queries per split, or result pages of a click log."""
 
     train: Positive | None = None
@@ -36,10 +36,10 @@ class Sizes(Settled):
     def _whole(self) -> Sizes:
         given = [name for name in SPLIT_SIZES if getattr(self, name) is not None]
         if not self.parts:
-            raise refused("there are no sizes", "queries per split, or 'log'")
+            raise config_error("there are no sizes", "queries per split, or 'log'")
         if given and len(given) < len(SPLIT_SIZES):
             (missing, *_) = [name for name in SPLIT_SIZES if name not in given]
-            raise refused(f"{missing!r} is missing", "a size of each split")
+            raise config_error(f"{missing!r} is missing", "a size of each split")
         return self
 
     @property
@@ -48,7 +48,7 @@ class Sizes(Settled):
         return self.model_dump(exclude_none=True)
 
 
-class Encoder(Settled):
+class Encoder(Config):
     """A small cross-encoder whose vectors are features of a generated log with text."""
 
     steps: Annotated[int, Field(ge=0)]
@@ -80,7 +80,7 @@ class Encoder(Settled):
     """Whether dropout stays on while vectors are made."""
 
 
-class DataSet(Settled):
+class DataSet(Config):
     """A data set: its source, and where its files are or how large its stand-in is."""
 
     source: str | dict[str, Any]
@@ -102,7 +102,7 @@ class DataSet(Settled):
     def _law_of_texts(self) -> DataSet:
         for name in ("law", "encoder"):
             if getattr(self, name) and not self.has_texts:
-                raise refused(f"{self.source!r} has no {name}", "a log of format baidu", name)
+                raise config_error(f"{self.source!r} has no {name}", "a log of format baidu", name)
         return self
 
     @property
@@ -124,7 +124,7 @@ class DataSet(Settled):
 ItemName = Annotated[str, Field(pattern="^[^/]+/[^/]+$")]
 
 
-class Config(Settled):
+class RunConfig(Config):
     """Settings of a run."""
 
     scale: Scale
@@ -153,18 +153,18 @@ class Config(Settled):
     """Runs every paper that uses the first data set on the second."""
 
     @model_validator(mode="after")
-    def _known_replacements(self, info: ValidationInfo) -> Config:
+    def _known_replacements(self) -> RunConfig:
         for name in [*self.replace, *self.replace.values()]:
             if name not in self.datasets:
-                raise refused(f"{name!r} is unknown", nearest(name, self.datasets), "replace")
+                raise config_error(f"{name!r} is unknown", nearest(name, self.datasets), "replace")
         return self
 
 
-def read_config(given: Mapping, paths: Sequence[str | Path] = ("config.yaml",)) -> Config:
+def read_config(given: Mapping, paths: Sequence[str | Path] = ("config.yaml",)) -> RunConfig:
     """The settings of a run.
 
     Args:
         given: the settings, merged.
         paths: the files that they come from, for messages; later ones override earlier ones.
     """
-    return read(Config, dict(given), path=paths)
+    return read(RunConfig, dict(given), path=paths)

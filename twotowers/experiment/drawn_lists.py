@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from twotowers.experiment.fields import Listed, Positive, Seed, Settled, Share, refused
+from twotowers.experiment.fields import Config, Listed, Positive, Seed, Share, config_error
 from twotowers.experiment.given import NEAREST, GivenLists, Pair
 from twotowers.experiment.list_files import lane_table
 from twotowers.experiment.log import Files
@@ -34,7 +34,7 @@ SMALLEST = 1e-6
 """Estimates of 0, from documents without a click, would make a swap's cost infinite."""
 
 
-class LinkedLists(Settled):
+class LinkedLists(Config):
     """Which positions share documents; see `twotowers.identifiability.linked_lists`."""
 
     components: Positive
@@ -65,7 +65,7 @@ class DrawnLists(GivenLists):
     def _no_empty_places(self) -> DrawnLists:
         for name, repair in self.repairs.items():
             if repair.empty:
-                raise refused(
+                raise config_error(
                     "is 'empty'",
                     "no 'empty', since drawn lists have no empty places",
                     f"repairs.{name}",

@@ -1,10 +1,7 @@
 """The base of all settings: frozen, typed, no unknown keys; and what its fields may be.
 
-A class of settings derives from `Settled`. Its annotations are the types, the text below a field is
+A class of settings derives from `Config`. Its annotations are the types, the text below a field is
 its description. Messages, the schemas for editors and the reference of all keys are made from them.
-
-`Lanes[T]` is a T, or several different ones, which are lanes: values of a parameter that one
-compiled program fits at once.
 """
 
 from __future__ import annotations
@@ -21,6 +18,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    Strict,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
@@ -29,22 +27,23 @@ from pydantic import (
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.yamls import file_with, line_of
+from twotowers.towers.lane import repeats
 
 T = TypeVar("T")
 
 
-def refused(message: str, expected: str | None = None, at: str = "") -> InputError:
+def config_error(message: str, expected: str | None = None, at: str = "") -> InputError:
     """The error for a value that a validator refuses. Any other InputError will do, too.
 
     Args:
-        message: what is wrong, with the value found.
+        message: what is wrong, with the value.
         expected: what would have been accepted.
         at: the key below the validated value, with dots between keys.
     """
     return InputError(message, expected=expected, field=at or None)
 
 
-class Settled(BaseModel):
+class Config(BaseModel):
     """Settings that are checked once, and never change."""
 
     model_config = ConfigDict(
@@ -66,7 +65,8 @@ class Settled(BaseModel):
             for key in given:
                 if key not in known:
                     shown = [name for name, is_shown in known.items() if is_shown]
-                    raise refused(f"unknown setting {key!r}", nearest(str(key), shown), str(key))
+                    expected = nearest(str(key), shown) if shown else "none"
+                    raise config_error(f"unknown setting {key!r}", expected, str(key))
         return given
 
     def plain(self) -> Any:
@@ -74,34 +74,16 @@ class Settled(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
-def as_tuple(value: Any) -> Any:
-    """A list as a tuple. YAML has lists, settings are frozen."""
-    return tuple(value) if isinstance(value, list) else value
-
-
-def repeats(values: Sequence) -> bool:
-    """Whether a value occurs twice, also as 1 and 1.0."""
-    return any(value in values[:place] for place, value in enumerate(values))
-
-
 def _different(values: tuple) -> tuple:
     if repeats(values):
-        raise refused(f"is {list(values)!r}", "different values")
+        raise config_error(f"is {list(values)!r}", "different values")
     return values
 
 
-def _lanes(values: Any) -> Any:
-    if isinstance(values, tuple) and (not values or repeats(values)):
-        raise refused(f"is {list(values)!r}", "one value, or a list of different values")
-    return values
-
-
-Listed = Annotated[tuple[T, ...], BeforeValidator(as_tuple)]
+Listed = Annotated[tuple[T, ...], Strict(False)]
 """A list of values, in order."""
-Distinct = Annotated[tuple[T, ...], BeforeValidator(as_tuple), AfterValidator(_different)]
+Distinct = Annotated[tuple[T, ...], Strict(False), AfterValidator(_different)]
 """A list of different values."""
-Lanes = Annotated[T | tuple[T, ...], BeforeValidator(as_tuple), AfterValidator(_lanes)]
-"""A value, or a list of different values, which are lanes."""
 Positive = Annotated[int, Field(ge=1)]
 """1, 2, ..."""
 Seed = Annotated[int, Field(ge=0)]
@@ -110,16 +92,8 @@ Seeds = Annotated[Distinct[Seed], Field(min_length=1)]
 """One or more different seeds."""
 Share = Annotated[float, Field(ge=0, le=1)]
 """A share, in [0, 1]."""
-
-
-def values_of(value: Any) -> list:
-    """All values of a `Lanes` field."""
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def several(value: Any) -> bool:
-    """Whether a `Lanes` field was given a list. A list of one value is lanes, too."""
-    return isinstance(value, list | tuple)
+NotNegative = Annotated[float, Field(ge=0)]
+Above0 = Annotated[float, Field(gt=0)]
 
 
 def declare(section: str) -> AfterValidator:
@@ -138,10 +112,10 @@ def named(section: str) -> BeforeValidator:
 
     def look_up(value: Any, info: ValidationInfo) -> Any:
         known = (info.context or {}).get(section)
-        if isinstance(value, Settled) or (known is None and not isinstance(value, str)):
+        if isinstance(value, Config) or (known is None and not isinstance(value, str)):
             return value
         if not isinstance(value, str) or value not in (known or {}):
-            raise refused(f"{value!r} is not declared", nearest(str(value), known or {}))
+            raise config_error(f"{value!r} is not declared", nearest(str(value), known or {}))
         return known[value]
 
     return BeforeValidator(look_up)
@@ -172,7 +146,7 @@ def read(
     try:
         return TypeAdapter(kind).validate_python(given, context=context)
     except ValidationError as error:
-        message, expected, keys = _told(error, given)
+        message, expected, keys = _explained(error, given)
     if path is not None and not isinstance(path, str | Path):
         path = file_with(path, keys)
     if line is None and path is not None and Path(path).is_file():
@@ -186,7 +160,7 @@ def read(
     )
 
 
-def _told(error: ValidationError, given: Any) -> tuple[str, str | None, list]:
+def _explained(error: ValidationError, given: Any) -> tuple[str, str | None, list]:
     """Message, what was expected, and keys of the first error.
 
     Of alternatives, it is the error of the one that the values come nearest to.
@@ -194,10 +168,10 @@ def _told(error: ValidationError, given: Any) -> tuple[str, str | None, list]:
     found = error.errors(include_url=False)
     # Of the errors at one place, the alternatives of a union, the one that got furthest: it is
     # the longest, and says more than that the type is another.
-    told = [(_keys(given, each["loc"]), each) for each in found]
-    first = told[0][0]
+    errors = [(_keys(given, each["loc"]), each) for each in found]
+    first = errors[0][0]
     size = len(first)
-    rivals = [one for one in told if one[0][:size] == first[: len(one[0])]]
+    rivals = [one for one in errors if one[0][:size] == first[: len(one[0])]]
     keys, best = max(
         rivals, key=lambda one: (len(one[0]), not one[1]["type"].endswith("_type"), _fits(one[1]))
     )
@@ -223,7 +197,7 @@ def _keys(given: Any, loc: tuple) -> list:
         if listed or (isinstance(at, Mapping) and key in at):
             keys.append(key)
             at = at[key]
-        elif isinstance(at, Settled) and key in type(at).model_fields:
+        elif isinstance(at, Config) and key in type(at).model_fields:
             keys.append(key)
             at = getattr(at, key)
     return keys

@@ -11,26 +11,24 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pyarrow as pa
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, Strict, model_validator
 
-from twotowers.experiment.fields import Lanes, Listed, Positive, Settled, refused, values_of
-from twotowers.experiment.kinds import Kind
+from twotowers.experiment.fields import Config, Listed, Positive, config_error
 from twotowers.experiment.list_files import read_lists, write_lists
 from twotowers.experiment.log import Columns, Log
 from twotowers.experiment.parts import User, UserField
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
+from twotowers.towers.lane import Lanes, values_of
 
 NEAREST = "nearest"
 """What a repair merges, besides pairs that are told."""
 
-Pair = Annotated[
-    tuple[Positive, Positive], BeforeValidator(lambda v: tuple(v) if isinstance(v, list) else v)
-]
+Pair = Annotated[tuple[Positive, Positive], Strict(False)]
 """Two positions, from 1."""
 
 
-class Repair(Settled):
+class Repair(Config):
     """What makes a log better identified; {} for nothing."""
 
     merge: Literal["nearest"] | Listed[Pair] | None = None
@@ -49,9 +47,9 @@ class Repair(Settled):
     @model_validator(mode="after")
     def _one_repair(self) -> Repair:
         if self.empty and self.merge is None:
-            raise refused("'empty' alone is no repair", "'empty' beside 'merge'")
+            raise config_error("'empty' alone is no repair", "'empty' beside 'merge'")
         if sum(each is not None for each in (self.merge, self.swap, self.split)) > 1:
-            raise refused("two repairs at once", "one of 'merge', 'swap' and 'split'")
+            raise config_error("two repairs at once", "one of 'merge', 'swap' and 'split'")
         return self
 
 
@@ -73,14 +71,11 @@ class GivenLists(Log):
     def _one_user(self) -> GivenLists:
         user: User = self.user
         for name, values in user.lanes.items():
-            raise refused(f"{name!r} is {values!r}", "one value", "user")
-        for kind in user.kinds:
-            if kind.pages:
-                raise refused(
-                    f"user {kind.name!r} needs the clicks of whole pages",
-                    "a log with 'record: sessions'",
-                    "user",
-                )
+            raise config_error(f"{name!r} is {values!r}", "one value", "user")
+        for model in user.models:
+            if model.has("PAGES"):
+                wrong = f"user {model.name!r} needs the clicks of whole pages"
+                raise config_error(wrong, "a log with 'record: sessions'", "user")
         return self
 
     @property
@@ -93,10 +88,6 @@ class GivenLists(Log):
     def has_factors(self, lanes: Mapping[str, Sequence]) -> bool:
         repairs = [self.repairs[name] for name in lanes["repair"]]
         return any(repair.merge is not None or repair.split for repair in repairs)
-
-    @property
-    def kinds(self) -> list[Kind]:
-        return list(self.user.kinds)
 
     def users(self, lanes: Sequence[Mapping]) -> list[ClickModel]:
         return [self.user.of(lane) for lane in lanes]

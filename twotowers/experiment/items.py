@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, WithJsonSchema, model_validator
 
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.fields import Distinct, Listed, Settled, refused
-from twotowers.experiment.kinds import MADE_BY, Kind, find
-from twotowers.experiment.parts import with_kind
+from twotowers.experiment.components import MADE_BY, Component, find
+from twotowers.experiment.fields import Config, Distinct, Listed, config_error, read
+from twotowers.experiment.parts import find_in, with_kind
 from twotowers.root import ROOT
 
 COLUMNS = ("setting", "model", "method", "components", "seed", "metric", "position", "epoch")
@@ -19,7 +19,7 @@ COLUMNS = ("setting", "model", "method", "components", "seed", "metric", "positi
 Scale = Literal["smoke", "laptop", "paper"]
 
 
-class Item(Settled):
+class Item(Config):
     """A table or figure as printed."""
 
     name: str = Field("", exclude=True)
@@ -54,43 +54,43 @@ class Item(Settled):
             return given
         draw = given.get("draw", given.get("name"))
         if not isinstance(draw, str | Mapping):
-            raise refused(
+            raise config_error(
                 f"{draw!r} is not allowed", "a drawing, alone or with its parameters", "draw"
             )
         drawing = with_kind(draw)
         try:
-            kind = _find(drawing.get("kind"), info)
+            kind = find_in("drawings", drawing.get("kind"), info)
         except InputError as error:
-            raise refused(error.message, error.expected, "draw") from None
-        if "needs" in kind.parameters and "needs" not in drawing:
+            raise config_error(error.message, error.expected, "draw") from None
+        if "needs" in kind.options.model_fields and "needs" not in drawing:
             drawing = {"needs": list(given["needs"]), **drawing}
         return {**given, "draw": drawing}
 
     @model_validator(mode="after")
     def _possible(self, info: ValidationInfo) -> Item:
-        kind, parameters = _find(self.draw["kind"], info), self.parameters
+        kind, parameters = find_in("drawings", self.draw["kind"], info), self.parameters
         context = info.context or {}
         declared = [context[section] for section in ("settings", "studies") if section in context]
         if len(declared) == 2:  # Otherwise they have errors of their own, or are not told.
             known = [name for section in declared for name in section]
             for need in self.needs:
                 if need not in known:
-                    raise refused(f"{need!r} is not declared", nearest(need, known), "needs")
+                    raise config_error(f"{need!r} is not declared", nearest(need, known), "needs")
         settings = parameters.get("settings", [])
         if not isinstance(settings, list | Mapping):
-            raise refused(
+            raise config_error(
                 f"'settings' is {settings!r}", "names of settings, with or without titles", "draw"
             )
         for setting in [*settings, *_grouped(parameters)]:
             if setting not in self.needs:
-                raise refused(
+                raise config_error(
                     f"the item draws {setting!r} and does not need it",
                     nearest(str(setting), self.needs),
                     "draw",
                 )
-        kind.check(parameters, "draw")
+        read(dict[Literal["draw"], kind.options], {"draw": parameters})
         if kind.holds is not getattr(kind.module, MADE_BY[self.kind], None):
-            raise refused(
+            raise config_error(
                 f"{kind.name!r} cannot draw a {self.kind}",
                 f"a drawing with {MADE_BY[self.kind]!r}, or another kind of item",
                 "draw",
@@ -103,7 +103,7 @@ class Item(Settled):
         """The parameters of its drawing."""
         return {name: value for name, value in self.draw.items() if name != "kind"}
 
-    def drawing(self, paper: str, root: Any = ROOT) -> Kind:
+    def drawing(self, paper: str, root: Any = ROOT) -> Component:
         """Its drawing."""
         return find("drawings", self.draw["kind"], paper, root)
 
@@ -124,7 +124,7 @@ class Item(Settled):
         """Refuse a column that the results do not have. Those of a study are not known."""
         where = self.parameters.get("where") or {}
         if not isinstance(where, Mapping):
-            raise refused(
+            raise config_error(
                 f"{where!r} does not choose rows", "columns and their values", "draw.where"
             )
         if not settings.keys() >= set(self.needs):
@@ -135,14 +135,9 @@ class Item(Settled):
         named += [(self.draw[key], key) for key in ("along", "curves") if key in self.draw]
         for column, key in named:
             if column not in known:
-                raise refused(
+                raise config_error(
                     f"there is no column {column!r}", nearest(str(column), known), f"draw.{key}"
                 )
-
-
-def _find(name: Any, info: ValidationInfo) -> Kind:
-    context = info.context or {}
-    return find("drawings", name, context.get("paper"), context.get("root", ROOT))
 
 
 def _grouped(parameters: Mapping) -> Iterator[str]:

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from twotowers.errors import InputError
-from twotowers.experiment.fields import Positive, Settled, refused
-from twotowers.experiment.kinds import Kind
+from twotowers.experiment.fields import Config, Positive, config_error
 from twotowers.files.rankings import Rankings, pad
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
@@ -65,7 +64,7 @@ class Files(Protocol):
         """Whether a data set has a part, such as annotations."""
 
 
-class Log(Settled):
+class Log(Config):
     """A click log."""
 
     WORDS: ClassVar[str]
@@ -79,10 +78,6 @@ class Log(Settled):
     """Its name in the paper."""
     positions: Positive = 10
     """Positions on a page, instead of the paper's."""
-
-    @model_serializer(mode="wrap")
-    def _with_origin(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {"name": self.name, "from": self.origin, **dump(self)}
 
     @property
     def lanes(self) -> dict[str, list]:
@@ -110,11 +105,6 @@ class Log(Settled):
         return False
 
     @property
-    def bias_features(self) -> Sequence[str]:
-        """Names of the bias features that towers of examination read."""
-        return ()
-
-    @property
     def same_queries(self) -> bool:
         """Whether all splits ask the same queries, so that pairs recur."""
         return True
@@ -126,11 +116,6 @@ class Log(Settled):
     def users(self, lanes: Sequence[Mapping]) -> list[ClickModel] | None:
         """The user of each lane; None if nobody knows them."""
         return None
-
-    @property
-    def kinds(self) -> list[Kind]:
-        """The kinds of its users."""
-        return []
 
     def combinations(self, lanes: Mapping[str, Sequence]) -> list[dict[str, Any]]:
         """Each lane of the given columns: a value per column."""
@@ -208,6 +193,6 @@ class Recorded(Log):
 def need_pages(log: Log, what: str, at: str = "") -> None:
     """Refuse what needs to know which clicks shared a page, where a log does not keep it."""
     if not log.has_pages:
-        raise refused(
+        raise config_error(
             f"{what} needs the clicks of whole pages", "a log with 'record: sessions'", at
         )

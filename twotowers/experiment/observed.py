@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
-from twotowers.errors import InputError
-from twotowers.experiment.fields import Distinct, Settled, as_tuple, refused
+from twotowers.experiment.fields import Config, Distinct, config_error
 from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages
 from twotowers.logs.described import read_documents
 from twotowers.logs.observed import observed_splits
@@ -23,7 +22,7 @@ Fraction = Annotated[float, Field(gt=0, le=1)]
 Number = Annotated[int, Field(ge=0)]
 
 
-class Shares(Settled):
+class Shares(Config):
     """Shares of a log for training, validation and test."""
 
     train: Fraction
@@ -37,11 +36,11 @@ class Shares(Settled):
     def _whole(self) -> Shares:
         shares = self.model_dump()
         if not abs(sum(shares.values()) - 1) <= 1e-9:
-            raise refused(f"the shares {shares} do not add up to 1", "a sum of 1")
+            raise config_error(f"the shares {shares} do not add up to 1", "a sum of 1")
         return self
 
 
-class Portion(Settled):
+class Portion(Config):
     """The pages of a split, by the parts that the log was published in."""
 
     parts: Annotated[Distinct[str], Field(min_length=1)]
@@ -50,11 +49,11 @@ class Portion(Settled):
     """Share of these pages, from the first."""
     share: Fraction = 1.0
     """Share of what is left, by chance. Splits of the same parts share no page."""
-    clicks: Annotated[tuple[Number, Number], BeforeValidator(as_tuple)] | None = None
+    clicks: Annotated[tuple[Number, Number], Strict(False)] | None = None
     """The fewest and the most clicks of a page; any number if absent."""
 
 
-class Portions(Settled):
+class Portions(Config):
     """Parts of a log for training, validation and test."""
 
     train: Portion
@@ -92,9 +91,6 @@ class ObservedLog(Recorded):
     baidu. Absent, the documents of a page stand at 1, 2, and so on."""
     cut: bool = False
     """Whether documents below the last position are left out. Otherwise they are an error."""
-    bias: Distinct[str] = ()
-    """Names of bias features of pages. Each is a column with a number per document. A tower of
-    `model.examination` reads them beside the position. The log keeps sessions then."""
     features: bool = False
     """Whether towers may read features of the documents. The data set then has them, and queries
     with annotated documents, on which rankings are measured."""
@@ -108,8 +104,6 @@ class ObservedLog(Recorded):
             need_pages(self, "a log of documents with features")
         if self.places is not None or self.cut:
             need_pages(self, "a log with gaps or cut pages", "places" if self.places else "cut")
-        if self.bias:
-            need_pages(self, "a log with bias features", "bias")
         if isinstance(self.split, Portions):
             need_pages(self, "a division by parts", "split")
         return self
@@ -125,10 +119,6 @@ class ObservedLog(Recorded):
     @property
     def has_features(self) -> bool:
         return self.features
-
-    @property
-    def bias_features(self) -> Sequence[str]:
-        return self.bias
 
     def clicks_inputs(self, file: Files, seed: int) -> None:
         return None
@@ -154,19 +144,7 @@ class ObservedLog(Recorded):
             where, counts = observed_splits(inputs[LOG], shares, **given)
             pairs = np.arange(where.size, dtype=np.int32).reshape(where.shape)
             return {split: Split(pairs, where, None, counts[split]) for split in SPLITS}
-        found = observed_pages(
-            inputs[LOG], shares, places=self.places, cut=self.cut, bias=self.bias, **given
-        )
-        for number, name in enumerate(self.bias):
-            train = found.sessions["train"]
-            values = train.bias[train.where][:, number]
-            if values.min() == values.max():
-                raise InputError(
-                    f"{values[0]:g} on every training page",
-                    path=inputs[LOG],
-                    field=name,
-                    expected="a bias feature that varies",
-                )
+        found = observed_pages(inputs[LOG], shares, places=self.places, cut=self.cut, **given)
         read = found.pair
         if features is not None:
             described = read_documents(inputs[DOCUMENTS])

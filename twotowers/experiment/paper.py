@@ -12,8 +12,16 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.any_log import AnyLog
-from twotowers.experiment.config import Config
-from twotowers.experiment.fields import Distinct, Positive, Seeds, Settled, declare, read, refused
+from twotowers.experiment.config import RunConfig
+from twotowers.experiment.fields import (
+    Config,
+    Distinct,
+    Positive,
+    Seeds,
+    config_error,
+    declare,
+    read,
+)
 from twotowers.experiment.items import Item
 from twotowers.experiment.log import Log
 from twotowers.experiment.matrix import expanded, name_products, wrong_at
@@ -33,7 +41,7 @@ NAMES = "a name of a letter, then letters, digits, '.', '_' or '-'"
 """Names of entries are parts of paths, and targets of a page's links."""
 
 
-class Preparation(Settled):
+class Preparation(Config):
     """How a data set is prepared; see `twotowers.datasets.preprocess`. A click log is not."""
 
     prepare: Literal["top_labels", "ultra", "stratified"] | None = None
@@ -54,7 +62,7 @@ class Preparation(Settled):
     def _has_length(self) -> Preparation:
         for kind, length in {"top_labels": "top", "stratified": "most"}.items():
             if self.prepare == kind and getattr(self, length) is None:
-                raise refused(f"{length!r} is missing")
+                raise config_error(f"{length!r} is missing")
         return self
 
     @property
@@ -63,7 +71,7 @@ class Preparation(Settled):
         return self.model_dump(exclude_none=True)
 
 
-class Sizes(Settled):
+class Sizes(Config):
     """Simulated sessions per split."""
 
     train: Positive
@@ -77,7 +85,7 @@ class Sizes(Settled):
 Overrides = dict[str, dict[str, Any]]
 
 
-class AtScale(Settled):
+class AtScale(Config):
     """Values at one scale."""
 
     seeds: Seeds
@@ -103,7 +111,7 @@ class AtScale(Settled):
     """Overrides of items' keys."""
 
 
-class Scales(Settled):
+class Scales(Config):
     """Values that differ between scales."""
 
     smoke: AtScale
@@ -121,9 +129,11 @@ def _each(given: Any, own: str, **more: Any) -> Any:
         return given
     for name, entry in given.items():
         if not NAME.fullmatch(str(name)):
-            raise refused(f"{name!r} is not allowed", NAMES, str(name))
+            raise config_error(f"{name!r} is not allowed", NAMES, str(name))
         if isinstance(entry, Mapping) and own in entry:
-            raise refused(f"unknown setting {own!r}", "no name but the entry's", f"{name}.{own}")
+            raise config_error(
+                f"unknown setting {own!r}", "no name but the entry's", f"{name}.{own}"
+            )
     return {
         name: {own: name, **more, **entry} if isinstance(entry, Mapping) else entry
         for name, entry in given.items()
@@ -138,7 +148,7 @@ def _logs(given: Any, info: ValidationInfo) -> Any:
 Named = BeforeValidator(partial(_each, own="name"))
 
 
-class Brief(Settled):
+class Brief(Config):
     """What a reader of the page should know within a minute. Ours are the verdicts."""
 
     question: str
@@ -151,7 +161,7 @@ class Brief(Settled):
     """The claims that decide the question. The page shows their verdicts as our answer."""
 
 
-class PaperFile(Settled):
+class PaperFile(Config):
     """What papers/<key>/experiment.yaml holds."""
 
     title: str
@@ -228,7 +238,7 @@ class Paper(PaperFile):
         return [found.dataset] if found.dataset else []
 
 
-def load_paper(key: str, config: Config, root: Path = ROOT) -> Paper:
+def load_paper(key: str, config: RunConfig, root: Path = ROOT) -> Paper:
     """Read papers/<key>/experiment.yaml, and settle it for the configured scale."""
     known = [path.parent.name for path in (root / "papers").glob("*/experiment.yaml")]
     if key not in known:
@@ -314,7 +324,7 @@ def _overridden(raw: dict, scale: str, path: Path, *, seeds: bool) -> None:
             raw[section] = entries
 
 
-def _replacements(raw: dict, config: Config, path: Path) -> dict[str, str]:
+def _replacements(raw: dict, config: RunConfig, path: Path) -> dict[str, str]:
     """What stands for each data set, put in its place in data sets, logs and studies."""
     datasets = raw.get("datasets")
     if not isinstance(datasets, Mapping):
@@ -344,9 +354,9 @@ def _replacements(raw: dict, config: Config, path: Path) -> dict[str, str]:
     return replace
 
 
-def _check_sources(logs: Mapping[str, Log], config: Config, path: Path) -> None:
+def _check_sources(logs: Mapping[str, Log], config: RunConfig, path: Path) -> None:
     """Raise InputError unless real logs are data sets of clicks, and simulated ones of rankings."""
-    kinds = {True: "a click log", False: "rankings with labels"}
+    words = {True: "a click log", False: "rankings with labels"}
     for name, log in logs.items():
         for dataset in log.datasets:
             wanted = not log.SIMULATED
@@ -356,8 +366,8 @@ def _check_sources(logs: Mapping[str, Log], config: Config, path: Path) -> None:
                     "logs",
                     name,
                     "dataset",
-                    message=f"data set {dataset!r} is {kinds[not wanted]}",
-                    expected=f"{kinds[wanted]}; 'replace' in the configuration may name one",
+                    message=f"data set {dataset!r} is {words[not wanted]}",
+                    expected=f"{words[wanted]}; 'replace' in the configuration may name one",
                 )
 
 

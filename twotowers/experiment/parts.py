@@ -1,150 +1,158 @@
-"""Parts of an experiment that are kinds with options: users, towers, examination, methods, heads.
+"""Components with their options: users, towers, examination, methods, heads.
 
-A part is the name of its kind, alone or with options. Options that its kind allows may be lists,
-which are lanes. Their column is named after the part and the option: `tower_dropout`.
+A part is the name of its component, alone or with options. An option that may be lanes may be a
+list. Its column is named after the part and the option: `tower_dropout`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from inspect import signature
 from itertools import product
 from typing import Annotated, Any
 
-import jax
-from flax import nnx
-from pydantic import BeforeValidator, InstanceOf, PlainSerializer, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, InstanceOf, ValidationInfo, WithJsonSchema
 
-from twotowers.errors import InputError, check_range, nearest
-from twotowers.experiment.fields import as_tuple, refused, repeats, several, values_of
-from twotowers.experiment.kinds import Kind, find, kind_of, kinds
+from twotowers.errors import InputError, nearest
+from twotowers.experiment.components import Component, component_of, components, find
+from twotowers.experiment.fields import Config, config_error, read
 from twotowers.models.protocol import ClickModel
 from twotowers.root import ROOT
-from twotowers.towers.lane import KNOWN, Lane
+from twotowers.towers.lane import KNOWN, Lane, Lanes, OneOrSeveral, lanes_of, repeats
+from twotowers.towers.parts import Rate
 from twotowers.towers.two_towers import TOWERS
 
 TABLE = "table"
 """Examination with a parameter per position."""
 USER_LANE = "user_kind"
 """The column that tells users of several kinds apart."""
+TRAITS = ("TRAINS", "FACTORS", "BIAS_ALONE", "BY_PAIR")
+"""What a method's module or a tower's class may say of itself (`twotowers.methods.task`)."""
+KIND_OR_OPTIONS = WithJsonSchema({"type": ["string", "object"], "required": ["kind"]})
+"""What an editor knows of a part: the name of its component, alone or with options."""
 
 
-def _where(info: ValidationInfo) -> dict[str, Any]:
-    """The paper whose kinds count, and the folder that holds it."""
-    context = info.context or {}
-    return {"paper": context.get("paper"), "root": context.get("root", ROOT)}
-
-
-def with_kind(value: str | Callable | Mapping) -> dict[str, Any]:
-    """The part as a mapping. A name, class or function alone is that kind with its defaults."""
+def with_kind(value: Any) -> dict[str, Any]:
+    """The part as a mapping. A name, class or function alone has its defaults."""
     return dict(value) if isinstance(value, Mapping) else {"kind": value}
+
+
+def find_in(family: str, name: Any, info: ValidationInfo) -> Component:
+    """The component of that name, for the paper that is read."""
+    context = info.context or {}
+    return find(family, name, context.get("paper"), context.get("root", ROOT))
 
 
 @dataclass(frozen=True)
 class Part:
-    """A kind with its options.
+    """A component with its options. A call builds the tower or head, or fits the method.
 
     Attributes:
-        kind: the kind.
-        options: its options. A list is one value or lanes, as the kind has it.
+        name: of the component.
+        holds: its class or function.
+        options: a `Lane` each where they are lanes.
+        traits: those of TRAITS that it has, and what a method needs.
     """
 
-    kind: Kind
+    name: str
+    holds: Callable[..., Any]
     options: Mapping[str, Any] = field(default_factory=dict)
+    traits: tuple[str, ...] = ()
+
+    def __call__(self, *inputs: Any, **given: Any) -> Any:
+        return self.holds(*inputs, **self.options, **given)
+
+    def has(self, trait: str) -> bool:
+        """Whether it has one of TRAITS."""
+        return trait in self.traits
 
     @property
-    def name(self) -> str:
-        """The name of the kind."""
-        return self.kind.name
+    def lanes(self) -> dict[str, list]:
+        """The values of each option that is lanes, by column."""
+        return lanes_of(self.options)
 
-    def lanes(self, part: str) -> dict[str, list]:
-        """The values of each option that is lanes, by column: `<part>_<option>`."""
-        return {
-            f"{part}_{option}": values_of(value)
-            for option, value in self.options.items()
-            if option in self.kind.lanes and several(value)
+    def named(self, prefix: str) -> Part:
+        """The part with columns that begin with its place, such as `tower_dropout`."""
+        options = {
+            name: replace(each, column=f"{prefix}_{name}") if isinstance(each, Lane) else each
+            for name, each in self.options.items()
         }
-
-    def builder(self, part: str) -> Callable:
-        """A function that builds the tower or head from its remaining arguments."""
-        return partial(self.kind.holds, **_with_lanes(self.options, self.kind.lanes, part))
-
-    def plain(self) -> str | dict[str, Any]:
-        """The part as YAML has it: its kind, alone or with options."""
-        return {"kind": self.name, **_plain(self.options)} if self.options else self.name
+        return replace(self, options=options)
 
 
-def _plain(options: Any) -> Any:
-    if isinstance(options, Mapping):
-        return {name: _plain(value) for name, value in options.items()}
-    return [_plain(each) for each in options] if isinstance(options, list | tuple) else options
+def read_part(family: str, given: Any, info: ValidationInfo) -> Part:
+    """A part from its name, class or function, alone or with options."""
+    if isinstance(given, Part):
+        return given
+    if not (isinstance(given, str | Mapping) or callable(given)):
+        raise config_error(f"{given!r} is not allowed", "a kind, alone or with its options")
+    options = with_kind(given)
+    if "kind" not in options:
+        raise config_error("'kind' is missing")
+    own = find_in(family, options.pop("kind"), info)
+    checked = read(own.options, options, context=info.context)
+    said = own.module if family == "methods" else own.holds
+    traits = [trait for trait in TRAITS if getattr(said, trait, False)]
+    traits += getattr(said, "NEEDS", ())
+    named = {name: getattr(checked, name) for name in options}
+    return Part(own.name, own.holds, named, tuple(traits))
 
 
-def _with_lanes(options: Mapping, may: Sequence[str], part: str) -> dict[str, Any]:
-    """The options, with a `Lane` for each list that is lanes."""
-    return {
-        name: Lane(f"{part}_{name}", tuple(value)) if name in may and several(value) else value
-        for name, value in options.items()
-    }
-
-
-def read_part(family: str) -> Callable:
-    def read(given: Any, info: ValidationInfo) -> Part:
-        if isinstance(given, Part):
-            return given
-        if not (isinstance(given, str | Mapping) or callable(given)):
-            raise refused(f"{given!r} is not allowed", "a kind, alone or with its options")
-        options = with_kind(given)
-        if "kind" not in options:
-            raise refused("'kind' is missing")
-        kind = find(family, options.pop("kind"), **_where(info))
-        kind.check(options)
-        if family in ("towers", "heads"):
-            _try(kind, repr(sorted(options.items())), options)
-        for name, value in options.items():
-            if name in kind.lanes:
-                _differ(name, value)
-        return Part(kind, options)
-
-    return read
-
-
-def _differ(name: str, value: Any) -> None:
-    """Raise an error for lanes without values, or with the same value twice."""
-    if isinstance(value, list) and (not value or repeats(value)):
-        raise refused(f"{name!r} is {value!r}", "one value, or a list of different values", name)
-
-
-_TRIED: dict[tuple, InputError | None] = {}
-
-
-def _try(kind: Kind, key: str, options: Mapping) -> None:
-    """Build a small tower or head without its numbers, which checks the range of its options."""
-    if (kind.holds, key) not in _TRIED:
-        options = _with_lanes(options, kind.lanes, kind.name)
-        try:
-            nnx.eval_shape(lambda: kind.holds(2, **options, rngs=nnx.Rngs(0)))
-            _TRIED[kind.holds, key] = None
-        except InputError as error:
-            _TRIED[kind.holds, key] = error
-        except jax.errors.JAXTypeError:  # It needs numbers. Its job will tell.
-            _TRIED[kind.holds, key] = None
-        except (TypeError, ValueError) as error:
-            _TRIED[kind.holds, key] = InputError(str(error))
-    if (error := _TRIED[kind.holds, key]) is not None:
-        raise error
-
-
-KIND_OR_OPTIONS = WithJsonSchema({"type": ["string", "object"], "required": ["kind"]})
-"""What an editor knows of a part: the name of its kind, alone or with options."""
 Tower = Annotated[
     InstanceOf[Part],
-    BeforeValidator(read_part("towers")),
-    PlainSerializer(Part.plain),
+    BeforeValidator(lambda given, info: read_part("towers", given, info)),
     KIND_OR_OPTIONS,
 ]
 """A tower with its options."""
+
+
+# Methods
+
+
+def _read_method(given: Any, info: ValidationInfo) -> Part:
+    """A method. Each option that may be lanes is one, also for one value; heads are parts."""
+    options = dict(given) if isinstance(given, Mapping) else given
+    heads = options.pop("heads", None) or {} if isinstance(options, Mapping) else {}
+    method = read_part("methods", options, info)
+    if isinstance(given, Part):
+        return method
+    kind = component_of("methods", method.holds).options
+    lanes = {
+        name: each.default if isinstance(each.default, Lane) else Lane(name, (each.default,))
+        for name, each in kind.model_fields.items()
+        if any(isinstance(about, OneOrSeveral) for about in each.metadata)
+    }
+    given_as = {
+        name: Lane(name, (each,)) if name in lanes and not isinstance(each, Lane) else each
+        for name, each in method.options.items()
+    }
+    built = _read_heads(heads, info)
+    if built and "heads" not in signature(method.holds).parameters:
+        raise config_error(f"{method.name!r} has no parameter 'heads'", "none")
+    return replace(method, options={**lanes, **given_as, **({"heads": built} if built else {})})
+
+
+def _read_heads(heads: Any, info: ValidationInfo) -> tuple[Part, ...]:
+    if not isinstance(heads, Mapping):
+        raise config_error(f"{heads!r} is not allowed", "heads with their options", "heads")
+    built = []
+    for name, options in heads.items():
+        if not isinstance(options, Mapping | None):
+            raise config_error(
+                f"{options!r} is not allowed", "options of the head", f"heads.{name}"
+            )
+        try:
+            head = read_part("heads", {"kind": name, **(options or {})}, info)
+        except InputError as error:
+            at = ".".join(filter(None, (f"heads.{name}", error.field)))
+            raise config_error(error.message, error.expected, at) from None
+        built.append(head.named(head.name))
+    return tuple(built)
+
+
+Method = Annotated[InstanceOf[Part], BeforeValidator(_read_method), KIND_OR_OPTIONS]
+"""A method with its options and heads."""
 
 
 # Users
@@ -155,24 +163,18 @@ class User:
     """Who clicks: a click model with its constants, or several, which are lanes.
 
     Attributes:
-        kinds: one click model, or several.
-        constants: of all of them; a list is lanes.
-        several: whether the kinds are lanes.
+        models: one click model, or several. All have the same options.
+        several: whether the models are lanes.
     """
 
-    kinds: tuple[Kind, ...]
-    constants: Mapping[str, Any] = field(default_factory=dict)
+    models: tuple[Part, ...]
     several: bool = False
 
     @property
     def lanes(self) -> dict[str, list]:
         """The values of each lane column."""
-        found = {USER_LANE: [kind.name for kind in self.kinds]} if self.several else {}
-        return found | {
-            name: [float(each) for each in value]
-            for name, value in self.constants.items()
-            if several(value)
-        }
+        kinds = {USER_LANE: [each.name for each in self.models]} if self.several else {}
+        return kinds | self.models[0].lanes
 
     def each(self) -> Iterator[tuple[dict[str, Any], ClickModel]]:
         """Each user, with the values of the columns that differ between users."""
@@ -183,46 +185,40 @@ class User:
 
     def of(self, lane: Mapping[str, Any]) -> ClickModel:
         """The user of a lane."""
-        name = lane.get(USER_LANE, self.kinds[0].name)
-        (kind,) = (kind for kind in self.kinds if kind.name == name)
-        return kind.holds(**{name: lane.get(name, value) for name, value in self.constants.items()})
-
-    def plain(self) -> str | dict[str, Any]:
-        """The user as YAML has it."""
-        names = [kind.name for kind in self.kinds]
-        kind = names if self.several else names[0]
-        return {"kind": kind, **_plain(self.constants)} if self.constants or self.several else kind
+        name = lane.get(USER_LANE, self.models[0].name)
+        (model,) = (each for each in self.models if each.name == name)
+        return model.holds(**{name: lane.get(name, each) for name, each in model.options.items()})
 
 
 def _read_user(given: Any, info: ValidationInfo) -> User:
     if isinstance(given, User):
         return given
-    where = _where(info)
     if isinstance(given, ClickModel):
-        return User((kind_of("models", type(given)),), asdict(given))
+        given = {"kind": type(given), **asdict(given)}
     if not (isinstance(given, str | Mapping) or callable(given)):
-        raise refused(f"{given!r} is not allowed", "a click model, alone or with its constants")
+        raise config_error(
+            f"{given!r} is not allowed", "a click model, alone or with its constants"
+        )
     constants = with_kind(given)
     if "kind" not in constants:
-        raise refused("'kind' is missing")
+        raise config_error("'kind' is missing")
     names = constants.pop("kind")
-    _differ("kind", names)
-    found = tuple(find("models", name, **where) for name in values_of(names))
-    for kind in found:
-        kind.check(constants)
-    for name, value in constants.items():
-        for number in values_of(value):
-            check_range(number, field=name, low=-1e9, high=1e9)
-        _differ(name, value)
-    user = User(found, constants, several(names))
+    several = isinstance(names, list | tuple)
+    if several and (not names or repeats(names)):
+        raise config_error(f"'kind' is {names!r}", "a name, or a list of different ones", "kind")
+    models = []
+    for name in names if several else [names]:
+        own = find_in("models", name, info)
+        checked = read(own.options_of_user, constants, context=info.context)
+        options = {each: getattr(checked, each) for each in constants}
+        models.append(Part(own.name, own.holds, options, ("PAGES",) if own.pages else ()))
+    user = User(tuple(models), several)
     for _ in user.each():
-        pass  # which checks the range of constants
+        pass  # A model may check its constants.
     return user
 
 
-UserField = Annotated[
-    InstanceOf[User], BeforeValidator(_read_user), PlainSerializer(User.plain), KIND_OR_OPTIONS
-]
+UserField = Annotated[InstanceOf[User], BeforeValidator(_read_user), KIND_OR_OPTIONS]
 """A click model of twotowers/models/ or of the paper's models/, and its constants."""
 
 
@@ -239,59 +235,53 @@ class Examination:
     """
 
     kind: str | Part = TABLE
-    dropout: Any = 0.0
+    dropout: float | Lane = 0.0
 
+    @property
     def lanes(self) -> dict[str, list]:
         """The values of each option that is lanes, by column."""
-        own = {"examination_dropout": values_of(self.dropout)} if several(self.dropout) else {}
-        return own | (self.kind.lanes("examination") if isinstance(self.kind, Part) else {})
+        own = lanes_of({"dropout": self.dropout})
+        return own | (self.kind.lanes if isinstance(self.kind, Part) else {})
 
     def arguments(self) -> dict[str, Any]:
         """The examination arguments of `twotowers.towers.two_towers.two_towers`."""
-        dropout = _with_lanes({"dropout": self.dropout}, ("dropout",), "examination")
-        if isinstance(self.kind, Part):
-            return {"examination": self.kind.builder("examination"), **dropout}
-        return {"examination": None if self.kind == TABLE else KNOWN, **dropout}
+        return {"examination": None if self.kind == TABLE else self.kind, "dropout": self.dropout}
 
-    def plain(self) -> str | dict[str, Any]:
-        """The part as YAML has it."""
-        plain = self.kind.plain() if isinstance(self.kind, Part) else self.kind
-        return {**with_kind(plain), "dropout": _plain(self.dropout)} if self.dropout else plain
+
+class _Dropout(Config):
+    dropout: Lanes[Rate] = 0.0
 
 
 def _read_examination(given: Any, info: ValidationInfo) -> Examination:
     if isinstance(given, Examination):
         return given
-    if not (isinstance(given, str | Mapping) or callable(given)):
-        raise refused(f"{given!r} is not allowed", "a kind, alone or with its options")
     options = with_kind(given)
-    dropout = options.pop("dropout", 0.0)
-    for rate in values_of(dropout):
-        check_range(rate, field="dropout", low=0, high=0.99)
-    _differ("dropout", dropout)
+    own = {name: options.pop(name) for name in ("dropout",) if name in options}
+    dropout = read(_Dropout, own).dropout
+    if isinstance(dropout, Lane):
+        dropout = replace(dropout, column="examination_dropout")
     name = options.get("kind")
     if name in (TABLE, KNOWN):
         if unknown := [key for key in options if key != "kind"]:
-            raise refused(
+            raise config_error(
                 f"{name!r} has no parameter {unknown[0]!r}", nearest(unknown[0], ["dropout"])
             )
-        return Examination(name, as_tuple(dropout))
-    known = [each for each, kind in kinds("towers", **_where(info)).items() if not kind.by_pair]
-    if name not in known and not callable(name):
-        raise refused(f"{name!r} is unknown", nearest(str(name), [TABLE, KNOWN, *known]))
-    return Examination(read_part("towers")(options, info), as_tuple(dropout))
+        return Examination(name, dropout)
+    context = info.context or {}
+    towers = components("towers", context.get("paper"), context.get("root", ROOT)).items()
+    known = [each for each, tower in towers if not tower.holds.BY_PAIR]
+    if isinstance(name, str) and name not in known:
+        raise config_error(f"{name!r} is unknown", nearest(name, [TABLE, KNOWN, *known]))
+    return Examination(read_part("towers", options, info).named("examination"), dropout)
 
 
 ExaminationField = Annotated[
-    InstanceOf[Examination],
-    BeforeValidator(_read_examination),
-    PlainSerializer(Examination.plain),
-    KIND_OR_OPTIONS,
+    InstanceOf[Examination], BeforeValidator(_read_examination), KIND_OR_OPTIONS
 ]
 """A `table` with a parameter per position, a tower of positions, or `known`."""
 
 
-def relevance_tower(tower: Part) -> str | Callable:
-    """The relevance tower of a task: the name of a plain one, or a function that builds it."""
-    plain = TOWERS.get(tower.name) is tower.kind.holds and not tower.options
-    return tower.name if plain else tower.builder("tower")
+def relevance_tower(tower: Part) -> str | Part:
+    """The relevance tower of a task: the name of a plain one, or a part that builds it."""
+    plain = TOWERS.get(tower.name) is tower.holds and not tower.options
+    return tower.name if plain else tower

@@ -8,14 +8,14 @@ position and context (Chen et al. 2024, Section 5.2).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import ValidationInfo, model_validator
 
 from twotowers.errors import InputError
-from twotowers.experiment.fields import Positive, Seed, Settled, refused
+from twotowers.experiment.fields import Config, NotNegative, Positive, Seed, config_error
 from twotowers.experiment.given import NEAREST, GivenLists, Repair
 from twotowers.experiment.list_files import lane_table
 from twotowers.experiment.log import Files
@@ -34,10 +34,8 @@ from twotowers.models.protocol import CellModel
 from twotowers.randomness import stream
 from twotowers.rankers.displayed import displayed
 
-NotNegative = Annotated[float, Field(ge=0)]
 
-
-class Contexts(Settled):
+class Contexts(Config):
     """Context types of places, drawn uniformly at random (`twotowers.identifiability.contexts`)."""
 
     types: Positive
@@ -52,7 +50,7 @@ class Contexts(Settled):
     """Of the draw, for all runs."""
 
 
-class OneRanker(Settled):
+class OneRanker(Config):
     """Who sorts the lists, once for all runs."""
 
     ranker: str
@@ -82,7 +80,7 @@ class RankedLists(GivenLists):
     def _possible_repairs(self) -> RankedLists:
         for name, repair in self.repairs.items():
             if repair.swap or repair.split or repair.merge not in (None, NEAREST):
-                raise refused(
+                raise config_error(
                     f"is {repair.model_dump(mode='json', exclude_none=True)!r}",
                     "'merge: nearest', or nothing, if a ranker sorts the lists",
                     f"repairs.{name}",

@@ -2,73 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    InstanceOf,
-    PlainSerializer,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, Strict, ValidationInfo, model_validator
 
-from twotowers.errors import InputError, check_range, nearest
-from twotowers.experiment.any_log import AnyLog
+from twotowers.errors import nearest
 from twotowers.experiment.fields import (
+    Config,
     Distinct,
+    Listed,
     Positive,
     Seeds,
-    Settled,
-    as_tuple,
+    config_error,
     named,
-    refused,
-    repeats,
-    values_of,
+    read,
 )
-from twotowers.experiment.kinds import Kind, find
-from twotowers.experiment.log import Columns, need_pages
+from twotowers.experiment.log import Columns, Log, need_pages
 from twotowers.experiment.parts import (
-    KIND_OR_OPTIONS,
     TABLE,
     Examination,
     ExaminationField,
+    Method,
     Part,
     Tower,
+    find_in,
     read_part,
     with_kind,
 )
 from twotowers.experiment.training import Training
-from twotowers.models.protocol import PER_POSITION, ClickModel
-from twotowers.root import ROOT
-from twotowers.towers.lane import Lane
+from twotowers.logs.counts import LONGEST_DENSE
+from twotowers.models.additive import Additive
+from twotowers.models.position_based import PositionBased
+from twotowers.models.protocol import CellModel, ClickModel
+from twotowers.towers.lane import repeats
 
 
-def _tower(given: Any, info: ValidationInfo) -> Any:
-    """A tower that the paper declares, for its name."""
+def _tower(given: Any, info: ValidationInfo) -> Part:
+    """The relevance tower, perhaps one that the paper declares."""
     declared = (info.context or {}).get("towers", {})
-    return declared.get(given, given) if isinstance(given, str) else given
+    if isinstance(given, str) and given in declared:
+        given = declared[given]
+    return read_part("towers", given, info).named("tower")
 
 
-class Model(Settled):
+class Model(Config):
     """A click model, its constants, and the towers of its parts."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": True})
 
     kind: str = "additive"
     """A click model of twotowers/models/ or of the paper's models/."""
     tower: Annotated[Tower, BeforeValidator(_tower)]
     """The relevance tower: linear, deep (2 x 32 ELU), embedding, dense, or one of `towers`."""
-    features: (
-        Annotated[float, Field(gt=0, le=1)] | Annotated[tuple[int, int], BeforeValidator(as_tuple)]
-    ) = 1.0
+    features: Annotated[float, Field(gt=0, le=1)] | Annotated[tuple[int, int], Strict(False)] = 1.0
     """Share of the features that the tower sees, from the first; or the first and the last of them,
     from 1, where -1 is the last of all."""
     examination: ExaminationField = Field(Examination(), json_schema_extra={"default": TABLE})
-    """The examination part: a `table` with a parameter per position, a tower of positions (and of
-    the log's `bias`), or `known`, the simulated user's. Its `dropout` is of the part's logits."""
+    """The examination part: a `table` with a parameter per position, a tower of positions,
+    or `known`, the simulated user's. Its `dropout` is of the part's logits."""
     click_model: Any = Field(None, exclude=True)
     """The click model itself."""
 
@@ -79,108 +71,28 @@ class Model(Settled):
             return given
         known = cls.model_fields.keys() - {"click_model"}
         constants = {key: given[key] for key in given if key not in known}
-        context = info.context or {}
-        where = context.get("paper"), context.get("root", ROOT)
-        kind = find("models", given.get("kind", "additive"), *where)
-        for key, value in constants.items():
-            if isinstance(value, list):
-                raise refused(
-                    f"{key!r} of a fitted model cannot differ between lanes",
-                    "one value; a setting of its own for each other value",
-                )
-        kind.check(constants)
-        for key, value in constants.items():
-            check_range(value, field=key, low=-1e9, high=1e9)
-        named = {"kind": kind.name} if "kind" in given else {}
-        return {**given, **named, "click_model": (kind, kind.holds(**constants))}
+        own = find_in("models", given.get("kind", "additive"), info)
+        model = own.holds(**dict(read(own.options, constants)))
+        return {key: given[key] for key in given if key in known} | {
+            "kind": own.name,
+            "click_model": model,
+        }
 
     @property
     def of(self) -> ClickModel:
         """The click model."""
-        return self.click_model[1]
-
-    @property
-    def kind_of(self) -> Kind:
-        """The click model's kind."""
-        return self.click_model[0]
+        return self.click_model
 
     @property
     def by_pair(self) -> bool:
         """Whether the relevance tower reads numbers of query-document pairs."""
-        return self.tower.kind.by_pair
+        return self.tower.has("BY_PAIR")
 
     @property
     def read(self) -> Columns:
         """The features that the relevance tower reads."""
         return None if self.by_pair else self.features
 
-
-class Method(Settled):
-    """What is optimised, and how: a method with its options."""
-
-    part: InstanceOf[Part]
-    """The method."""
-    heads: dict[str, InstanceOf[Part]] = Field(default={})
-    """Auxiliary losses, added while training."""
-
-    @property
-    def kind(self) -> Kind:
-        """The method's kind."""
-        return self.part.kind
-
-    @property
-    def lanes(self) -> dict[str, list]:
-        """The values of all parameters that may be lanes: a column each, also for one value."""
-        kind, given = self.kind, self.part.options
-        return {
-            name: values_of(given.get(name, kind.parameters[name]))
-            for name in kind.parameters
-            if name in kind.lanes
-        }
-
-    def arguments(self) -> dict[str, Any]:
-        """Its arguments. Those that may be lanes are."""
-        lanes = {name: Lane(name, tuple(values)) for name, values in self.lanes.items()}
-        heads = [head.builder(name) for name, head in self.heads.items()]
-        return {**self.part.options, **lanes, **({"heads": heads} if heads else {})}
-
-    def plain(self) -> str | dict[str, Any]:
-        """The method as YAML has it."""
-        heads = {name: _without_kind(head.plain()) for name, head in self.heads.items()}
-        said = with_kind(self.part.plain())
-        return said | {"heads": heads} if heads else said
-
-
-def _without_kind(plain: str | Mapping) -> dict[str, Any]:
-    return {name: value for name, value in with_kind(plain).items() if name != "kind"}
-
-
-def _read_method(given: Any, info: ValidationInfo) -> Method:
-    if isinstance(given, Method):
-        return given
-    options = dict(given) if isinstance(given, Mapping) else given
-    heads = options.pop("heads", None) or {} if isinstance(options, Mapping) else {}
-    if not isinstance(heads, Mapping):
-        raise refused(f"{heads!r} is not allowed", "heads with their options", "heads")
-    method = read_part("methods")(options, info)
-    if heads and "heads" not in method.kind.parameters:
-        raise refused(f"{method.name!r} has no parameter 'heads'", "none")
-    found = {}
-    for name, said in heads.items():
-        if not isinstance(said, Mapping | None):
-            raise refused(f"{said!r} is not allowed", "options of the head", f"heads.{name}")
-        try:
-            head = read_part("heads")({"kind": name, **(said or {})}, info)
-        except InputError as error:
-            at = ".".join(filter(None, (f"heads.{name}", error.field)))
-            raise refused(error.message, error.expected, at) from None
-        found[head.name] = head
-    return Method(part=method, heads=found)
-
-
-MethodField = Annotated[
-    Method, BeforeValidator(_read_method), PlainSerializer(Method.plain), KIND_OR_OPTIONS
-]
 
 MEASURES = {
     "validation": lambda log: True,
@@ -195,7 +107,57 @@ MEASURES = {
 """For each measurement of a log: True where it is possible, else what it needs."""
 
 
-class Transfer(Settled):
+Need = tuple[Callable[["Setting"], bool], str, str]
+NEEDS: Mapping[str, Need] = {
+    "sessions": (lambda own: own.log.has_pages, "log", "a log with 'record: sessions'"),
+    "features": (lambda own: not own.model.by_pair, "model.tower", "a tower that reads features"),
+    "dense": (
+        lambda own: own.log.has_pages or own.log.positions <= LONGEST_DENSE,
+        "log",
+        f"at most {LONGEST_DENSE} positions, or a log with 'record: sessions'",
+    ),
+    "pairs": (
+        lambda own: own.model.by_pair,
+        "model.tower",
+        "'embedding': a parameter per query-document pair",
+    ),
+    "embedding": (
+        lambda own: own.model.tower.name == "embedding",
+        "model.tower",
+        "'embedding': a parameter per query-document pair",
+    ),
+    "embedding or linear": (
+        lambda own: own.model.tower.name in ("embedding", "linear"),
+        "model.tower",
+        "'embedding' or 'linear'",
+    ),
+    "additive": (lambda own: isinstance(own.model.of, Additive), "model.kind", "'additive'"),
+    "position_based": (
+        lambda own: isinstance(own.model.of, PositionBased),
+        "model.kind",
+        "'position_based'",
+    ),
+    "examination": (
+        lambda own: "examination" in own.model.of.parts,
+        "model.kind",
+        "a model with examination, such as 'additive'",
+    ),
+    "counts": (
+        lambda own: own.model.of.counts is not None,
+        "method",
+        "a model that can be counted; or method 'em' or 'likelihood'",
+    ),
+    "expectations": (
+        lambda own: own.model.of.expectations is not None and own.model.of.counts is None,
+        "method",
+        "a model with expectations; or method 'counting' or 'likelihood'",
+    ),
+}
+"""What a method may say that it needs (`NEEDS` of its module): whether a setting has it, where, and
+what is expected there."""
+
+
+class Transfer(Config):
     """Boosted trees that rank test queries, fitted to click rates over estimated examination."""
 
     trees: Positive
@@ -204,19 +166,18 @@ class Transfer(Settled):
     """The most leaves of a tree."""
 
 
-class Setting(Settled):
+class Setting(Config):
     """A fit of a model to a log by a method: one job per seed, with all its lanes."""
 
     name: str = Field("", exclude=True)
     """Its name in the paper."""
-    log: Annotated[AnyLog, named("logs")]
+    log: Annotated[Log, named("logs")]
     """The click log to fit: its name."""
     model: Model
     """What explains the clicks."""
-    method: MethodField = Field(default="likelihood", validate_default=True)
+    method: Method = Field(default="likelihood", validate_default=True)
     """What is optimised, and how: a method of twotowers/methods/ or of the paper's methods/, and
-    its options; `heads` are auxiliary losses, such as `reversal`,
-    or of the paper's heads/."""
+    its options; `heads` are auxiliary losses, such as `reversal`, or of the paper's heads/."""
     training: Annotated[Training, named("training")] | None = None
     """Name of its training settings; the name of the tower if absent."""
     transfer: Transfer | None = None
@@ -235,13 +196,13 @@ class Setting(Settled):
     simulated log. `epochs`: the watched loss after each epoch of training. `uncertainty`: standard
     errors of the probabilities of pairs and positions, and of a simulated log the share of
     intervals that hold the truth."""
-    chosen: dict[str, list] = Field(default={}, alias="lanes")
+    chosen: dict[str, Listed[Any]] = Field(default={}, alias="lanes")
     """Values of the log's lanes to fit, by column; all if absent."""
 
     @model_validator(mode="before")
     @classmethod
     def _training_of_tower(cls, given: Any, info: ValidationInfo) -> Any:
-        """The training is named after the tower, unless it is told or the method does not train."""
+        """The training is named after the tower, unless it is given."""
         if not isinstance(given, Mapping) or "training" in given:
             return given
         known = (info.context or {}).get("training", {})
@@ -255,137 +216,117 @@ class Setting(Settled):
 
     @model_validator(mode="after")
     def _fits_together(self, info: ValidationInfo) -> Setting:
-        log, model, method = self.log, self.model, self.method
-        if model.kind_of.pages:
-            need_pages(log, f"model {model.kind!r}", "model")
-        if log.has_gaps and not model.of.gaps:
-            raise refused(
-                f"model {model.kind!r} says nothing of pages with gaps",
-                "a log without 'places', whose documents stand at 1, 2, and so on",
-                "model",
-            )
-        self._check_tower()
-        if log.bias_features:
-            self._check_bias()
-        self._check_measures()
-        if log.has_factors(self._log_lanes()) and not method.kind.factors:
-            raise refused(
-                f"method {method.kind.name!r} takes positions for bias factors",
-                "'alternation', or lanes of a log without merging and contexts",
-                "method",
-            )
-        if method.kind.trains and self.training is None:
-            known = (info.context or {}).get("training", {})
-            raise refused(
-                f"{model.tower.name!r} is not declared",
-                nearest(model.tower.name, known),
-                "model.tower",
-            )
-        if not method.kind.trains:
-            self._refuse_parts()
-        columns = [column for own in self.lanes.values() for column in own]
-        if twice := {column for column in columns if columns.count(column) > 1}:
-            raise refused(
-                f"columns {sorted(twice)} are lanes more than once",
-                "each column in one of log, model, method and training",
-            )
+        for message, expected, at in self._conflicts(info.context or {}):
+            raise config_error(message, expected, at)
         return self
 
-    def _check_tower(self) -> None:
-        log, tower = self.log, self.model.tower
-        if not tower.kind.by_pair and not log.has_features:
-            raise refused(
+    def _conflicts(self, context: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+        """What does not fit together: what is wrong, what is expected, and where."""
+        log, model, method, tower = self.log, self.model, self.method, self.model.tower
+        if not isinstance(model.of, CellModel):
+            need_pages(log, f"model {model.kind!r}", "model")
+        yield from self._wrong_lanes()
+        if log.has_gaps and not model.of.gaps:
+            wrong = f"model {model.kind!r} says nothing of pages with gaps"
+            yield wrong, "a log without 'places', whose documents stand at 1, 2, and so on", "model"
+        if not model.by_pair and not log.has_features:
+            yield (
                 f"tower {tower.name!r} reads features, and this log has none",
                 "'embedding': a parameter per query-document pair; or a log with 'features: true'",
                 "model.tower",
             )
-        if tower.kind.by_pair and not (log.same_queries or self.method.kind.bias_alone):
-            raise refused(
+        if model.by_pair and not (log.same_queries or method.has("BIAS_ALONE")):
+            yield (
                 "an embedding per pair can be measured only on the pairs that it was trained on",
                 "a log with 'queries: train', whose sessions all ask the training queries",
                 "model.tower",
             )
-
-    def _check_bias(self) -> None:
-        """Refuse bias features of the log that nothing reads."""
-        if not self.method.kind.bias_features:
-            raise refused(
-                f"method {self.method.kind.name!r} reads no bias features",
-                "'likelihood', or a log without 'bias'",
-                "method",
-            )
-        examination = self.model.examination
-        if not isinstance(examination.kind, Part) or examination.dropout:
-            raise refused(
-                f"{examination.plain()!r} reads no bias features, and the log has some",
-                "a tower without dropout, such as 'linear'; or a log without 'bias'",
-                "model.examination",
-            )
-        if PER_POSITION not in self.model.of.parts.values():
-            raise refused(
-                f"{self.model.kind!r} has no part per position that could read bias features",
-                "a model that has one, such as 'position_based'; or a log without 'bias'",
-                "model",
-            )
-
-    def _check_measures(self) -> None:
-        log, method = self.log, self.method.kind
         if self.transfer is not None and not log.RANKED:
-            raise refused(
-                "there are no test queries to rank",
-                "a log with 'from: lists' that a ranker sorts",
-                "transfer",
-            )
+            wrong = "there are no test queries to rank"
+            yield wrong, "a log with 'from: lists' that a ranker sorts", "transfer"
         own = {
-            "epochs": method.trains or "a method that trains by epochs",
-            "uncertainty": self.model.by_pair or "a tower with a parameter per pair",
+            "epochs": method.has("TRAINS") or "a method that trains by epochs",
+            "uncertainty": model.by_pair or "a tower with a parameter per pair",
         }
         for measure in self.measure:
             needed = own[measure] if measure in own else MEASURES[measure](log)
             if needed is not True:
-                raise refused(f"{measure!r} cannot be measured", needed, "measure")
+                yield f"{measure!r} cannot be measured", needed, "measure"
+        if log.has_factors(self._log_lanes()) and not method.has("FACTORS"):
+            yield (
+                f"method {method.name!r} takes positions for bias factors",
+                "'alternation', or lanes of a log without merging and contexts",
+                "method",
+            )
+        for need in method.traits:
+            has, at, expected = NEEDS.get(need, (lambda own: True, "", ""))
+            if not has(self):
+                yield f"method {method.name!r} cannot fit this: it needs {need}", expected, at
+        if method.has("TRAINS") and self.training is None:
+            known = context.get("training", {})
+            yield f"{tower.name!r} is not declared", nearest(tower.name, known), "model.tower"
+        if method.has("TRAINS") and log.has_pages:
+            if len(self._log_lanes().get("sessions", ())) > 1:
+                wrong = "lanes of different numbers of sessions cannot share batches of sessions"
+                yield wrong, "a setting for each, or a log with 'record: cells'", "log"
+            if method.lanes.get("weighting", ["none"]) != ["none"]:
+                wrong = "a log of sessions has no weights"
+                yield wrong, "'none', or a log with 'record: cells'", "method.weighting"
+        yield from self._unread_parts()
+        if not method.has("TRAINS"):
+            for varied in [*self._part_lanes(), *self._training_lanes()]:
+                wrong = f"{varied!r} cannot differ between lanes of method {method.name!r}"
+                yield wrong, "one value per setting", ""
+            if model.examination != Examination():
+                wrong = f"method {method.name!r} has a parameter per position"
+                yield wrong, repr(TABLE), "model.examination"
+        columns = [column for own in self.lanes.values() for column in own]
+        if twice := {column for column in columns if columns.count(column) > 1}:
+            wrong = f"columns {sorted(twice)} are lanes more than once"
+            yield wrong, "each column in one of log, model, method and training", ""
 
-    def _refuse_parts(self) -> None:
-        """Refuse what needs a method that trains towers."""
-        name = self.method.kind.name
-        if varied := [*self._part_lanes(), *self._training_lanes()]:
-            raise refused(
-                f"{varied[0]!r} cannot differ between lanes of method {name!r}",
-                "one value per setting",
-            )
-        if self.model.examination != Examination():
-            raise refused(
-                f"method {name!r} has a parameter per position", repr(TABLE), "model.examination"
-            )
+    def _unread_parts(self) -> Iterator[tuple[str, str, str]]:
+        """What the method's towers do not read of the examination and the heads."""
+        model, method = self.model, self.method
+        heads = method.options.get("heads", ())
+        cells = isinstance(model.of, CellModel) and "attraction" in model.of.parts
+        if method.has("TRAINS") and not cells:
+            if model.examination != Examination():
+                wrong = f"the towers of model {model.kind!r} have no other examination"
+                yield wrong, repr(TABLE), "model.examination"
+            if heads:
+                yield f"the towers of model {model.kind!r} have no heads", "none", "method.heads"
+            need_pages(self.log, f"model {model.kind!r}", "model")
+        for head in heads:
+            if missing := sorted({*head.holds.needs} - {*model.of.parts}):
+                wrong = f"the model {model.kind!r} has no {', '.join(missing)}"
+                yield wrong, "a model with these parts", f"method.heads.{head.name}"
+
+    def _wrong_lanes(self) -> Iterator[tuple[str, str, str]]:
+        """The columns and values of `lanes` that the log does not have."""
+        lanes = self.log.lanes
+        for column, values in self.chosen.items():
+            at = f"lanes.{column}"
+            if column not in lanes:
+                wrong = f"log {self.log.name!r} has no lanes {column!r}"
+                yield wrong, nearest(column, lanes) if lanes else "a log with lanes", "lanes"
+            elif unknown := [value for value in values if value not in lanes[column]]:
+                wrong = f"{column} {unknown[0]} is not one of log {self.log.name!r}"
+                yield wrong, f"some of {lanes[column]}", at
+            elif not values or repeats(values):
+                yield f"{column!r} is {values!r}", "different values", at
 
     def _log_lanes(self) -> dict[str, list]:
         """The lanes of the log that the setting takes: all, unless it chooses values."""
-        lanes = self.log.lanes
-        for column, values in self.chosen.items():
-            if column not in lanes:
-                raise refused(
-                    f"log {self.log.name!r} has no lanes {column!r}",
-                    nearest(column, lanes) if lanes else "a log with lanes",
-                    "lanes",
-                )
-            for value in values:
-                if value not in lanes[column]:
-                    raise refused(
-                        f"{column} {value} is not one of log {self.log.name!r}",
-                        f"some of {lanes[column]}",
-                        f"lanes.{column}",
-                    )
-            if not values or repeats(values):
-                raise refused(f"{column!r} is {values!r}", "different values", f"lanes.{column}")
         return {
             column: [type(values[0])(value) for value in self.chosen.get(column, values)]
-            for column, values in lanes.items()
+            for column, values in self.log.lanes.items()
         }
 
     def _part_lanes(self) -> dict[str, list]:
-        lanes = self.model.tower.lanes("tower") | self.model.examination.lanes()
-        for name, head in self.method.heads.items():
-            lanes |= head.lanes(name)
+        lanes = self.model.tower.lanes | self.model.examination.lanes
+        for head in self.method.options.get("heads", ()):
+            lanes |= head.lanes
         return lanes
 
     def _training_lanes(self) -> dict[str, list]:
@@ -394,22 +335,9 @@ class Setting(Settled):
     @property
     def lanes(self) -> dict[str, dict[str, list]]:
         """The values of each lane column, by what they belong to: log, method, parts, training."""
-        found = {"method": self.method.lanes, "log": self._log_lanes()}
         parts, training = self._part_lanes(), self._training_lanes()
         return (
-            found
+            {"method": self.method.lanes, "log": self._log_lanes()}
             | ({"parts": parts} if parts else {})
-            | ({"training": training} if training and self.method.kind.trains else {})
+            | ({"training": training} if training and self.method.has("TRAINS") else {})
         )
-
-    @property
-    def kinds(self) -> list[Kind]:
-        """All kinds that the fit uses, but for its log's users."""
-        examination = self.model.examination.kind
-        return [
-            self.model.kind_of,
-            self.method.kind,
-            self.model.tower.kind,
-            *([examination.kind] if isinstance(examination, Part) else []),
-            *(head.kind for head in self.method.heads.values()),
-        ]

@@ -10,8 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.fields import Lanes, Positive, Settled, Share, refused, values_of
-from twotowers.experiment.kinds import Kind
+from twotowers.experiment.fields import Config, Positive, Share, config_error
 from twotowers.experiment.log import Columns, Files, Recorded, need_pages, tower_inputs
 from twotowers.experiment.parts import UserField
 from twotowers.experiment.simulated_clicks import draw_cells, draw_pages
@@ -23,6 +22,7 @@ from twotowers.logs.sessions import write_sessions
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
 from twotowers.splits import SPLITS
+from twotowers.towers.lane import Lanes, values_of
 
 ANNOTATED = "annotated"
 """The relevance of labels."""
@@ -30,7 +30,7 @@ EXPERT = "expert"
 """The ranker that sorts by relevance, and needs no training."""
 
 
-class Policy(Settled):
+class Policy(Config):
     """How the documents were ranked. Lists are lanes."""
 
     ranker: str
@@ -43,9 +43,6 @@ class Policy(Settled):
     2023)."""
     temperature: Lanes[Share] = 0.0
     """Probability that a session's ranking is uniformly random."""
-    ties: Literal["random", "listed"] = "random"
-    """How documents of equal scores are ordered: at random, drawn once with the noise, or as the
-    data set lists them."""
     noise: Literal["once", "session"] = "once"
     """Of a strength or mixing weight below 1 in size: drawn once per query and document, or anew in
     each session, so that rankings vary."""
@@ -54,7 +51,7 @@ class Policy(Settled):
     @classmethod
     def _no_seed(cls, given: Any) -> Any:
         if isinstance(given, Mapping) and "seed" in given:
-            raise refused(
+            raise config_error(
                 "each run trains a ranker of its own",
                 "no seed, or a log with 'from: lists'",
                 "seed",
@@ -64,7 +61,7 @@ class Policy(Settled):
     @model_validator(mode="after")
     def _one_mixing(self, info: ValidationInfo) -> Policy:
         if self.strength is not None and self.mixing_weight is not None:
-            raise refused(
+            raise config_error(
                 "a policy cannot have both a strength and a mixing weight",
                 "one of 'strength' (-1 to 1) and 'mixing_weight' (0 to 1)",
             )
@@ -84,10 +81,10 @@ def check_ranker(name: str, info: ValidationInfo) -> None:
     """Refuse a ranker that the paper does not declare."""
     known = (info.context or {}).get("rankers")
     if name != EXPERT and known is not None and name not in known:
-        raise refused(f"{name!r} is not declared", nearest(name, [EXPERT, *known]), "ranker")
+        raise config_error(f"{name!r} is not declared", nearest(name, [EXPERT, *known]), "ranker")
 
 
-class Sessions(Settled):
+class Sessions(Config):
     """Sessions per split. Lists are lanes. Each log contains the smaller ones."""
 
     train: Lanes[Positive]
@@ -99,16 +96,16 @@ class Sessions(Settled):
 
     @model_validator(mode="after")
     def _growing(self) -> Sessions:
-        given = {split: getattr(self, split) for split in SPLITS}
-        lengths = {split: len(values_of(values)) for split, values in given.items()}
-        many = [values for values in given.values() if len(values_of(values)) > 1]
+        given = {split: self.of(split) for split in SPLITS}
+        lengths = {split: len(values) for split, values in given.items()}
+        many = [values for values in given.values() if len(values) > 1]
         if many and (len({*map(len, many)}) > 1 or lengths["train"] == 1):
-            raise refused(
+            raise config_error(
                 f"the splits have {lengths} numbers of sessions",
                 "lists of one length, or single numbers",
             )
-        if any(list(values) != sorted(values) for values in many):
-            raise refused(
+        if any(values != sorted(values) for values in many):
+            raise config_error(
                 "the numbers of sessions do not rise",
                 "from few to many: each log contains the smaller ones",
             )
@@ -125,7 +122,7 @@ class Sessions(Settled):
         return {"sessions": [float(number) for number in train]} if len(train) > 1 else {}
 
 
-class Queries(Settled):
+class Queries(Config):
     """Which queries the sessions ask."""
 
     split: Literal["train"] | None = None
@@ -174,7 +171,7 @@ class SimulatedLog(Recorded):
         context = info.context or {}
         if isinstance(given, Mapping) and "sessions" not in given:
             if context.get("sessions") is None:
-                raise refused(
+                raise config_error(
                     "'sessions' is missing", "sessions per split, here or of the scale", "sessions"
                 )
             return {**given, "sessions": context["sessions"]}
@@ -183,14 +180,14 @@ class SimulatedLog(Recorded):
     @model_validator(mode="after")
     def _fits_together(self) -> SimulatedLog:
         if self.policy.noise == "session" and self.queries.ranked == "once":
-            raise refused(
+            raise config_error(
                 "noise in each session ranks anew each time",
                 "no 'ranked', or noise that is drawn once",
                 "queries",
             )
-        for kind in self.user.kinds:
-            if kind.pages:
-                need_pages(self, f"user {kind.name!r}", "user")
+        for model in self.user.models:
+            if model.has("PAGES"):
+                need_pages(self, f"user {model.name!r}", "user")
         return self
 
     @property
@@ -211,10 +208,6 @@ class SimulatedLog(Recorded):
 
     def users(self, lanes: Sequence[Mapping]) -> list[ClickModel]:
         return [self.user.of(lane) for lane in lanes]
-
-    @property
-    def kinds(self) -> list[Kind]:
-        return list(self.user.kinds)
 
     def ranking(self, seed: int) -> dict[str, Any]:
         return {"relevance": self.relevance, "ranker": self.policy.ranker, "seed": seed}

@@ -141,9 +141,7 @@ def _orders(
         rng = stream("policy noise", seed, about)
         scores = policy_scores(policy.score, strength, rng=rng)
         scores = pad(scores, policy.pairs.offsets, where.shape[1])
-        places = np.broadcast_to(np.arange(where.shape[1]), where.shape)
-        ties = places if log.policy.ties == "listed" else rng.random(scores.shape)
-        yield strength, ranking_order(scores, where, tiebreak=ties)
+        yield strength, ranking_order(scores, where, tiebreak=rng.random(scores.shape))
 
 
 def _growth(number: int) -> tuple:

@@ -8,12 +8,12 @@ from typing import Any
 from pydantic import ConfigDict, Field, ValidationInfo, model_validator
 
 from twotowers.errors import nearest
-from twotowers.experiment.fields import Seeds, Settled, refused
-from twotowers.experiment.kinds import Kind, find
+from twotowers.experiment.components import Component, find
+from twotowers.experiment.fields import Config, Seeds, config_error, read
 from twotowers.root import ROOT
 
 
-class Study(Settled):
+class Study(Config):
     """An experiment that fits no log: a module of the paper's studies/, called once per seed."""
 
     model_config = ConfigDict(extra="allow")
@@ -35,7 +35,7 @@ class Study(Settled):
     @classmethod
     def _ranker_of_data(cls, given: Any) -> Any:
         if isinstance(given, Mapping) and given.get("ranker") and not given.get("dataset"):
-            raise refused("'dataset' is missing", "the data set that the ranker sorts")
+            raise config_error("'dataset' is missing", "the data set that the ranker sorts")
         return given
 
     @model_validator(mode="after")
@@ -43,12 +43,15 @@ class Study(Settled):
         context = info.context or {}
         known = context.get("rankers")
         if self.ranker not in (None, "expert") and known is not None and self.ranker not in known:
-            raise refused(f"{self.ranker!r} is not declared", nearest(self.ranker, known), "ranker")
+            raise config_error(
+                f"{self.ranker!r} is not declared", nearest(self.ranker, known), "ranker"
+            )
         if "paper" in context:
-            self.kind(context["paper"], context.get("root", ROOT)).check(self.parameters)
+            own = self.kind(context["paper"], context.get("root", ROOT))
+            read(own.options, self.parameters)
         return self
 
-    def kind(self, paper: str, root: Any = ROOT) -> Kind:
+    def kind(self, paper: str, root: Any = ROOT) -> Component:
         """The study's module and function."""
         return find("studies", self.module or self.study, paper, root)
 

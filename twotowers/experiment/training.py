@@ -17,16 +17,14 @@ from pydantic import (
 )
 
 from twotowers.errors import nearest
-from twotowers.experiment.fields import Lanes, Positive, Settled, refused, several, values_of
-from twotowers.fitting.optimizers import Optimizer, check_decay, check_rows
-
-NotNegative = Annotated[float, Field(ge=0)]
-Above0 = Annotated[float, Field(gt=0)]
+from twotowers.experiment.fields import Above0, Config, NotNegative, Positive, config_error
+from twotowers.fitting.optimizers import Optimizer, check_decay
+from twotowers.towers.lane import Lanes, lanes_of, values_of
 
 
 def _optimizer(given: Any) -> Optimizer:
     if not isinstance(given, str | Mapping | Optimizer):
-        raise refused(f"{given!r} is not allowed", "a name, alone or with options")
+        raise config_error(f"{given!r} is not allowed", "a name, alone or with options")
     return Optimizer.read(given, field="")
 
 
@@ -43,20 +41,7 @@ OptimizerField = Annotated[
 ]
 
 
-class Training(Settled):
-    """How to train; see `twotowers.fitting.gradient.FitSettings`."""
-
-    optimizer: OptimizerField = Field(Optimizer(), json_schema_extra={"default": "adamw"})
-    """An optimiser of Optax: its name, or `name` and options (`twotowers.fitting.optimizers`)."""
-    learning_rate: Lanes[Above0]
-    """Of the optimiser. A list is lanes."""
-    weight_decay: Lanes[NotNegative] | None = None
-    """Of the optimiser, if it has one; Optax's own if absent. A list is lanes."""
-    averaged: bool = False
-    """Whether parameters are averaged over about an epoch's steps."""
-    rows: bool = False
-    """Whether a step updates only the rows of tables that its batch uses; see
-    `twotowers.fitting.rows`."""
+class _Descent(Config):
     batch: Positive
     """Queries per step."""
     steps: Positive | None = None
@@ -69,37 +54,45 @@ class Training(Settled):
     min_delta: NotNegative
     """Smallest decrease that is an improvement."""
 
+
+class Training(_Descent):
+    """How to train; see `twotowers.fitting.gradient.FitSettings`."""
+
+    optimizer: OptimizerField = Field(Optimizer(), json_schema_extra={"default": "adamw"})
+    """An optimiser of Optax: its name, or `name` and options (`twotowers.fitting.optimizers`)."""
+    learning_rate: Lanes[Above0]
+    """Of the optimiser. A list is lanes."""
+    weight_decay: Lanes[NotNegative] | None = None
+    """Of the optimiser, if it has one; Optax's own if absent. A list is lanes."""
+    averaged: bool = False
+    """Whether parameters are averaged over about an epoch's steps."""
+
     @model_validator(mode="after")
     def _possible(self) -> Training:
         for decay in values_of(self.weight_decay):
             check_decay(self.optimizer, decay)
-        check_rows(self.rows, self.averaged)
         return self
 
     @property
     def lanes(self) -> dict[str, list]:
         """The values of each number that is lanes."""
-        numbers = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
-        return {name: values_of(value) for name, value in numbers.items() if several(value)}
+        return lanes_of({"learning_rate": self.learning_rate, "weight_decay": self.weight_decay})
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `FitSettings` that were given. Of lanes, the first is a placeholder."""
-        given = {name: getattr(self, name) for name in self.model_fields_set}
-        return {name: values_of(value)[0] for name, value in given.items()}
+        """The arguments of `FitSettings`. Of lanes, the first is a placeholder."""
+        return {name: values_of(value)[0] for name, value in self if value is not None}
 
 
-class TowerRanker(Training):
-    """A ranker that is a tower, trained on labels."""
+class TowerRanker(_Descent):
+    """A ranker that is a tower, trained on labels by AdamW."""
 
     kind: Literal["linear", "deep"] | None = None
     """Where the name is another one: linear or deep."""
     learning_rate: Above0
     """Of the optimiser."""
-    weight_decay: NotNegative | None = None
-    """Of the optimiser, if it has one."""
 
 
-class LambdaMART(Settled):
+class LambdaMART(Config):
     """Boosted trees that optimise nDCG; see `twotowers.rankers.trees`."""
 
     kind: Literal["lambdamart"] | None = None
@@ -114,7 +107,7 @@ class LambdaMART(Settled):
     """Of each tree."""
 
 
-class SVM(Settled):
+class SVM(Config):
     """A linear pairwise SVM; see `twotowers.rankers.svm`."""
 
     kind: Literal["svm"] | None = None
@@ -139,7 +132,7 @@ def _with_kind(name: str, entry: Any) -> Any:
     if not isinstance(entry, Mapping) or "kind" in entry:
         return entry
     if name not in KINDS:
-        raise refused("'kind' is missing", nearest(name, KINDS), name)
+        raise config_error("'kind' is missing", nearest(name, KINDS), name)
     return {"kind": name, **entry}
 
 

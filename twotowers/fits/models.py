@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.kinds import REQUIRED, build_model, kind_of, kinds
+from twotowers.experiment.components import build_model, component_of, components
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import ClickModel
 
@@ -33,7 +33,7 @@ def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickMode
         raise InputError(
             f"a {type(given).__name__} was given", field="model", expected="a name or a click model"
         )
-    name = kind_of("models", type(given)).name
+    name = component_of("models", type(given)).name
     return short.get(name, name), given
 
 
@@ -46,6 +46,6 @@ def _fitted_kinds() -> list[str]:
     """The names of models that a log can be fitted by."""
     return [
         name
-        for name, kind in kinds("models").items()
-        if REQUIRED not in kind.parameters.values() and is_fitted(kind.holds())
+        for name, each in components("models").items()
+        if not each.required and is_fitted(each.holds())
     ]

@@ -12,8 +12,7 @@ trials takes most of the examination away. The prior `rate` has the mean of the 
 from __future__ import annotations
 
 from twotowers.errors import InputError
-from twotowers.fitting.prior import Prior
-from twotowers.methods.page_fits import imagined
+from twotowers.fitting.prior import Prior, pseudo_counts
 from twotowers.models.protocol import PER_DOCUMENT, ClickModel
 
 RATE, CHOSEN = "rate", "chosen"
@@ -43,6 +42,6 @@ def prior_of(given: tuple[float, float] | str | None) -> Prior | str:
     if given is None or given in (RATE, CHOSEN):
         return given or Prior()
     if isinstance(given, (tuple, list)) and len(given) == 2:
-        return imagined(*given)
+        return pseudo_counts(*given)
     expected = f"{RATE!r}, {CHOSEN!r}, (prior, mean), or None"
     raise InputError(f"{given!r}", field="prior", expected=expected)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError
-from twotowers.experiment.kinds import kinds
+from twotowers.experiment.components import components
 from twotowers.files.tables import check_types, opened
 from twotowers.fits.fit import Fit
 from twotowers.fits.models import model_of
@@ -34,7 +34,7 @@ def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
         check_types(file.schema_arrow, COLUMNS, path)
         about = file.metadata.metadata or {}
         name = about.get(b"model", b"").decode()
-        if model is None and name not in MODELS and name not in kinds("models"):
+        if model is None and name not in MODELS and name not in components("models"):
             raise InputError(
                 f"{name!r} is no model", path=path, field="model", expected=", ".join(MODELS)
             )

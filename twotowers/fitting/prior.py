@@ -49,3 +49,27 @@ class Prior:
 
 
 NOTHING = Prior()
+
+
+def pseudo_counts(prior: float, prior_mean: float) -> Prior:
+    """The Beta prior of every probability, as an option gives it.
+
+    It adds `prior` - 1 successes among (`prior` - 1) / `prior_mean` trials. So 1 is no prior, and 2
+    adds a success and a failure if the mean is 1/2. PyClick has `prior: 2` with `prior_mean` 1/2.
+    CLAX's baseline has `prior_mean` 1/9.
+
+    Args:
+        prior: 1 or more.
+        prior_mean: in (0, 1).
+
+    Example:
+        >>> pseudo_counts(2, 0.5)
+        Prior(successes=1, trials=2.0, parts={})
+    """
+    if not (prior >= 1 and 0 < prior_mean < 1):
+        raise InputError(
+            f"prior {prior}, prior_mean {prior_mean}",
+            field="prior",
+            expected="1 or more, and a mean between 0 and 1",
+        )
+    return Prior(prior - 1, (prior - 1) / prior_mean)

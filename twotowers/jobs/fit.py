@@ -65,7 +65,7 @@ def fit_setting(files: Mapping[str, str | Path], setting: Setting, *, seed: int)
         for row in measured(fitted, task, number)
     ]
     results = pd.DataFrame(rows).astype({"position": "Int64", "value": float})
-    names = {"model": setting.model.kind, "method": setting.method.kind.name}
+    names = {"model": setting.model.kind, "method": setting.method.name}
     return results.assign(**names, **setting.log.labels())
 
 
@@ -103,8 +103,8 @@ def fit_lanes(
         users=log.users(logs),
         logs=logs,
     )
-    name = method.kind.name
-    found = _checked(method.kind.holds(task, **method.arguments()), task, name)
+    name = method.name
+    found = _checked(method(task), task, name)
     return task, [
         replace(
             fitted, scores=_remembered(fitted.scores, name), bias=_where_shown(fitted, task, number)

@@ -23,7 +23,7 @@ from twotowers.losses.weightings import weighted
 register_dataclass(Counts)
 
 
-def told_of(labels: Mapping[str, jax.Array], lane: jax.Array, query: jax.Array) -> dict:
+def labels_of(labels: Mapping[str, jax.Array], lane: jax.Array, query: jax.Array) -> dict:
     """The keyword argument `labels` for some queries in one lane, left out if there are none."""
     if not labels:
         return {}
@@ -77,8 +77,8 @@ class CountLoss:
         if counts.listed:
             columns = counts.document, counts.position, *columns
         cell_losses = model.row_losses if counts.listed else model.cell_losses
-        told = told_of(self.labels, lane, index)
-        losses = cell_losses(self.inputs[index], *columns, key, **told)
+        labels = labels_of(self.labels, lane, index)
+        losses = cell_losses(self.inputs[index], *columns, key, **labels)
         return self.weight[lane, index] * counts.total(losses)
 
 
@@ -94,7 +94,6 @@ class SessionLoss:
         clicks: [lanes, sessions, positions] bool.
         where: [lanes, sessions, positions] bool, False past the end of a page.
         labels: name -> [lanes, queries, documents] labels that heads read.
-        bias: [lanes, sessions, positions, features] bias features, if the model reads any.
     """
 
     inputs: jax.Array
@@ -103,7 +102,6 @@ class SessionLoss:
     clicks: jax.Array
     where: jax.Array
     labels: Mapping[str, jax.Array] = field(default_factory=dict)
-    bias: jax.Array | None = None
 
     @property
     def units(self) -> int:
@@ -119,10 +117,8 @@ class SessionLoss:
         where = self.where[lane, index]
         position = jnp.broadcast_to(jnp.arange(documents.shape[-1]), documents.shape)
         clicks = self.clicks[lane, index] & where
-        told = told_of(self.labels, lane, query)
-        if self.bias is not None:
-            told["bias"] = self.bias[lane, index]
+        labels = labels_of(self.labels, lane, query)
         cells = model.row_losses(
-            self.inputs[query], documents, position, where, clicks, key, **told
+            self.inputs[query], documents, position, where, clicks, key, **labels
         )
         return cells.sum(-1) / where.sum(-1)

@@ -11,38 +11,31 @@ from typing import Literal
 
 import numpy as np
 
-from twotowers.errors import InputError
-from twotowers.fitting.alternating import ExpectationMaximisation, LeastSquares, Rule, alternate
+from twotowers.fitting.alternating import LeastSquares, Rule, alternate
 from twotowers.fitting.click_rates import ClickRates, RateEstimate, click_mse
-from twotowers.methods.page_fits import SMALLEST, check_by_pair
+from twotowers.methods.page_fits import SMALLEST
 from twotowers.methods.task import Fitted, Split, Task, cells
-from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
 
-RULES = {"least_squares": LeastSquares(), "em": ExpectationMaximisation()}
 FACTORS = True
+NEEDS = ("embedding", "position_based")
 
 
 def fit(
-    task: Task,
-    *,
-    rule: Literal["least_squares", "em"] = "least_squares",
-    start: Literal["random", "ones"] = "random",
-    steps: int = 1000,
+    task: Task, *, start: Literal["random", "ones"] = "random", steps: int = 1000
 ) -> list[Fitted]:
-    """Fit every lane's training log.
+    """Fit every lane's training log by least squares.
 
     Args:
         task: its model must be position-based, and its tower "embedding".
-        rule: the updates.
         start: of examination: drawn from U(0, 1), or 1 for all bias factors.
         steps: largest number of steps.
     """
-    return by_rule(task, RULES[rule], start=start, steps=steps)
+    return by_rule(task, LeastSquares(), start=start, steps=steps)
 
 
 def by_rule(task: Task, rule: Rule, *, start: str = "random", steps: int) -> list[Fitted]:
-    """The same for any rule."""
+    """The same by another rule."""
     rates = rates_of(task)
     starts = starts_of(task, rates)
     starts = np.ones_like(starts) if start == "ones" else starts
@@ -66,20 +59,9 @@ def rates_of(task: Task) -> ClickRates:
 
     The mean weight of the cells that a lane shows is 1.
     """
-    check_by_pair(task)
-    if not isinstance(task.model, PositionBased):
-        raise InputError(
-            f"{type(task.model).__name__} has no click rates r o",
-            field="model.kind",
-            expected="'position_based'",
-        )
     train = task.splits["train"]
     rows = [cells(train, log, all_cells=True) for log, _ in task.lanes]
     pair, position = rows[0][:2]
-    if any(not np.array_equal(other[0], pair) for other in rows):
-        raise InputError(
-            "lists are too long for this method", field="positions", expected="at most 32"
-        )
     factor = [place for _, place, _, _ in rows]
     if train.factors is not None:
         factor = [_factors(train.factors[log], position) for log, _ in task.lanes]

@@ -16,7 +16,6 @@ as published, the bias is about e_k and not ln e_k: nearly constant. Target "log
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -24,18 +23,10 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from twotowers.errors import InputError, check_range
 from twotowers.losses.listwise import ratios_to_first
 from twotowers.losses.pages import Softmax, attention_rank, offset
-from twotowers.methods.ips import TRUE, propensities_of
-from twotowers.methods.page_losses import (
-    fitted_of,
-    relevance_of,
-    rows_of,
-    sessions_of,
-    table_of,
-    train,
-)
+from twotowers.methods.page_losses import fitted_of, relevance_of, rows_of, table_of, train
+from twotowers.methods.propensities import TRUE, propensities_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.towers.confounding import (
     FROZEN,
@@ -44,10 +35,16 @@ from twotowers.towers.confounding import (
     frozen_of,
     logits_of,
 )
+from twotowers.towers.parts import Count
 from twotowers.towers.two_towers import scores
 
 TRAINS = True
+NEEDS = ("sessions", "features")
 
+LAYERS, DROPOUT = (64, 256), 0.1
+"""Of m: widths of its hidden layers, and their dropout in step 1."""
+ADAGRAD = {"learning_rate": 0.03, "batch": 256, "min_delta": 0, "optimizer": "adagrad"}
+"""The training of steps 1 and 2."""
 PAGES = 4_096
 """Pages whose biases are computed at a time, which bounds memory."""
 
@@ -58,43 +55,27 @@ def fit(
     propensities: str = TRUE,
     target: Literal["propensity", "log"] = "propensity",
     loss: Literal["towers", "dual"] = "towers",
-    units: int = 64,
-    layers: Sequence[int] = (64, 256),
-    dropout: float = 0.1,
-    learning_rate: float = 0.03,
-    batch: int = 256,
-    epochs: int = 3,
+    units: Count = 64,
+    epochs: Count = 3,
 ) -> list[Fitted]:
     """Fit every lane. Its bias is the mean of the frozen bias at each position of training pages.
 
     Args:
         task: the training of step 3, and the tower of f. Its model and examination are not used.
-        propensities: e_k; see `twotowers.methods.ips`.
+        propensities: e_k; see `twotowers.methods.propensities`.
         target: of step 2, "propensity" for e_k or "log" for ln e_k.
         loss: of step 3, "towers" (de Haan and Hager) or "dual" (Luo et al.), whose weights are at
             most 10, and which predicts no clicks.
         units: numbers per encoding.
-        layers: widths of the hidden layers of m.
-        dropout: of hidden layers in step 1, in [0, 0.99].
-        learning_rate, batch, epochs: of Adagrad in steps 1 and 2. The parameters with the lowest
-            loss on validation pages are kept; the published code keeps the last ones.
+        epochs: of Adagrad in steps 1 and 2. The parameters with the lowest loss on validation pages
+            are kept; the published code keeps the last ones.
     """
-    check_range(units, field="method.units", low=1, high=10**6, whole=True)
     train_split = task.splits["train"]
-    logs = range(len(sessions_of(train_split)))
-    if train_split.inputs.ndim == 2:
-        raise InputError(
-            "the policy is learnt from features, and documents have numbers",
-            field="model.tower",
-            expected="a tower that reads features",
-        )
-    early = {
-        "learning_rate": learning_rate, "batch": batch, "epochs": epochs, "patience": epochs,
-        "min_delta": 0, "optimizer": "adagrad",
-    }  # fmt: skip
+    logs = range(len(train_split.sessions))
+    early = {**ADAGRAD, "epochs": epochs, "patience": epochs}
     # The first steps do not depend on a lane's values, only on its log.
     of_logs = replace(task, lanes=[(log, {}) for log in logs], training=early, examination={})
-    biases = _biases(of_logs, propensities, target, units, layers, dropout)
+    biases = _biases(of_logs, propensities, target, units)
     offsets = {
         name: [_offset(bias, task.splits[name], log) for log, bias in enumerate(biases)]
         for name in ("train", "validation")
@@ -124,13 +105,11 @@ def _ratios(logits: np.ndarray, where: np.ndarray) -> np.ndarray:
     return np.asarray(ratios_to_first(jnp.asarray(logits), where=jnp.asarray(where), highest=10.0))
 
 
-def _biases(
-    task: Task, propensities: str, target: str, units: int, layers: Sequence[int], dropout: float
-) -> list[ConfoundedExamination]:
+def _biases(task: Task, propensities: str, target: str, units: int) -> list[ConfoundedExamination]:
     """Steps 1 and 2: the frozen bias of each log."""
     rngs = nnx.Rngs(task.seed)
     width = task.splits["train"].inputs.shape[-1]
-    policy = PolicyTower(width, units=units, layers=layers, dropout=dropout, rngs=rngs)
+    policy = PolicyTower(width, units=units, layers=LAYERS, dropout=DROPOUT, rngs=rngs)
     inverse = np.tile(1 / np.arange(1, task.positions + 1), (len(task.lanes), 1))
     found = train(task, policy, attention_rank, given=lambda split: inverse)
     theta = np.stack([propensities_of(task, log, propensities) for log, _ in task.lanes])

@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from twotowers.errors import InputError
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.methods.task import Fitted, Task, pair_counts
 
 BIAS_ALONE = True
+NEEDS = ("pairs",)
 
 
 def fit(task: Task, *, form: Literal["product", "additive"] = "product") -> list[Fitted]:
@@ -23,12 +23,6 @@ def fit(task: Task, *, form: Literal["product", "additive"] = "product") -> list
         task: its tower must read numbers of pairs, so that a pair is known at all its positions.
         form: "product" for ratios of examination, "additive" for ratios of odds.
     """
-    if task.splits["train"].inputs.ndim != 2:
-        raise InputError(
-            "the conditional estimate compares pairs with themselves",
-            field="model.tower",
-            expected="'embedding': a parameter per query-document pair",
-        )
     curves = [fit_conditional(pair_counts(task, log), form=form) for log, _ in task.lanes]
     return [
         Fitted(scores=None, bias=np.log(curve.estimate), bias_error=curve.error) for curve in curves

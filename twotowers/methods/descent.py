@@ -5,7 +5,7 @@ The objectives are those of clicks as counts (`count_loss`) and as sessions (`se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -13,10 +13,8 @@ import jax
 import numpy as np
 from flax import nnx
 
-from twotowers.errors import InputError
 from twotowers.fitting.gradient import Fit, FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
-from twotowers.logs.simulation import Sessions
 from twotowers.losses.likelihood import CountLoss, SessionLoss
 from twotowers.methods.task import Split, Task
 from twotowers.models.protocol import CellModel
@@ -85,20 +83,8 @@ def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
         split: its inputs and sessions.
         lanes: for each lane its log and its weighting, which must be "none".
     """
-    if any(weighting != "none" for _, weighting in lanes):
-        raise InputError(
-            "a log of sessions has no weights",
-            field="weighting",
-            expected="'none', or a log that is recorded as cells",
-        )
     logs = [split.sessions[log] for log, _ in lanes]
-    if len(sizes := {len(log.query) for log in logs}) > 1:
-        raise InputError(
-            f"lanes of {sorted(sizes)} sessions cannot share batches of sessions",
-            field="sessions",
-            expected="one setting for each number of sessions, or a log that is recorded as cells",
-        )
-    columns = {name: np.stack([getattr(log, name) for log in logs]) for name in _columns(logs[0])}
+    columns = {name: np.stack([getattr(log, name) for log in logs]) for name in PAGE_COLUMNS}
     return jax.device_put(SessionLoss(split.inputs, **columns))
 
 
@@ -106,7 +92,7 @@ def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
     """The objective on this many of its sessions, evenly spaced (on all, if it has fewer)."""
     sessions = min(sessions, loss.units)
     chosen = np.arange(sessions) * loss.units // sessions
-    return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in _columns(loss)})
+    return replace(loss, **{name: getattr(loss, name)[:, chosen] for name in PAGE_COLUMNS})
 
 
 def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
@@ -143,16 +129,3 @@ def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
     return jax.device_put(
         CountLoss(split.inputs, split.counts, weight.astype(np.float32), **of_lanes)
     )
-
-
-def _columns(pages: Sessions | SessionLoss) -> list[str]:
-    """What the objective reads of pages: bias features, too, if there are any."""
-    return [*PAGE_COLUMNS, *(["bias"] if pages.bias is not None else [])]
-
-
-def check_lengths(splits: Iterable[Split], method: str) -> None:
-    """Raise InputError for lists that have no dense counts."""
-    if any(split.counts.listed for split in splits):
-        raise InputError(
-            f"lists are too long for method '{method}'", field="positions", expected="at most 32"
-        )

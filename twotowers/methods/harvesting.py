@@ -14,7 +14,7 @@ from twotowers.errors import InputError
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.harvesting import harvest
 from twotowers.methods.task import Fitted, Task, pair_counts
-from twotowers.towers.lane import Lane
+from twotowers.towers.lane import Lanes
 
 BIAS_ALONE = True
 ALL_PAIRS, PUBLISHED = "all_pairs", "all_pairs_published"
@@ -22,7 +22,7 @@ Estimator = Literal["naive", "pivot_one", "adjacent_chain", "all_pairs", "all_pa
 ESTIMATORS = get_args(Estimator)
 
 
-def fit(task: Task, *, estimator: Estimator | Lane = ALL_PAIRS) -> list[Fitted]:
+def fit(task: Task, *, estimator: Lanes[Estimator] = ALL_PAIRS) -> list[Fitted]:
     """Harvest every lane's training log.
 
     There are no scores of documents. The bias of a position is the logarithm of its ratio to the

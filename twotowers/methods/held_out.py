@@ -56,8 +56,7 @@ def page_losses(
         where, clicks = pages.where[rows], pages.clicks[rows] & pages.where[rows]
         columns = split.inputs[pages.query[rows]], documents
         if isinstance(model, PageTowers):
-            bias = None if pages.bias is None else pages.bias[rows]
-            parts.append(_both_losses(model, *columns, where, clicks, bias))
+            parts.append(_both_losses(model, *columns, where, clicks))
         else:
             position = np.broadcast_to(np.arange(documents.shape[1]), documents.shape)
             losses = _row_losses(model, *columns, position, where, clicks)

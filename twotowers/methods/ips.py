@@ -6,7 +6,10 @@ Eq. 8)
     -[(c / theta_k) ln s(gamma) + (1 - c / theta_k) ln(1 - s(gamma))]
 
 with s the sigmoid. For a position-based user, its expectation over clicks equals the loss on
-relevance itself. The propensities theta_k are not clipped, so 1 - c / theta_k may be negative.
+relevance itself. On a log of cells, the propensities theta_k are not clipped, so 1 - c / theta_k
+may be negative. On a log of sessions, weights are clipped (Hager 2026, Section 3.4;
+`twotowers.losses.pointwise.inverse_propensity_loss`), and clicks are predicted by
+P(click) = theta_k s(gamma), as published.
 """
 
 from __future__ import annotations
@@ -15,99 +18,70 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
-from twotowers.errors import InputError
+from twotowers.losses.pages import inverse_propensity
 from twotowers.methods import likelihood
-from twotowers.methods.harvesting import ESTIMATORS, harvested
-from twotowers.methods.task import Fitted, Split, Task
+from twotowers.methods.page_losses import (
+    fitted_of,
+    position_based_losses,
+    relevance_of,
+    rows_of,
+    train,
+    weights_of,
+)
+from twotowers.methods.propensities import TRUE, Clip, propensities_of, weighed
+from twotowers.methods.task import Fitted, Task
 from twotowers.models.document_rate import DocumentRate
-from twotowers.root import ROOT
-from twotowers.towers.lane import Lane
+from twotowers.towers.lane import Lanes
+from twotowers.towers.two_towers import scores
 
 TRAINS = True
-TRUE = "true"
 
 
 def fit(
     task: Task,
     *,
-    weighting: Literal["none", "impressions", "queries"] | Lane = "none",
+    weighting: Lanes[Literal["none", "impressions", "queries"]] = "none",
     propensities: str = TRUE,
+    highest_weight: Clip = 10.0,
 ) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.
 
     Args:
         task: its model's click probability is not used.
-        weighting: see `twotowers.methods.likelihood.fit`.
-        propensities: "true" takes the examination probabilities of the simulated user. An
-            estimator of `twotowers.methods.harvesting` takes those of the training log. Else the
-            path of a csv file with the columns position (from 1) and propensity, in (0, 1]. A
-            relative path starts at the project's folder.
+        weighting: of cells; see `twotowers.methods.likelihood.fit`.
+        propensities: see `twotowers.methods.propensities.propensities_of`.
+        highest_weight: of pages, the largest weight of a click; 10 is the published clip at .1.
     """
-    logs = len(task.splits["train"].counts.impressions)
-    theta = np.stack([propensities_of(task, log, propensities) for log in range(logs)])
-    given = replace(
-        task,
-        model=DocumentRate(),
-        splits={name: weighed(split, theta) for name, split in task.splits.items()},
-    )
-    fits = likelihood.fit(given, weighting=weighting)
+    if task.splits["train"].sessions is not None:
+        return _fit_pages(task, weighting, propensities, highest_weight)
+    given = replace(weighed(task, propensities), model=DocumentRate())
     return [
         replace(
             found,
-            bias=np.log(theta[log]),
+            bias=np.log(propensities_of(task, log, propensities)),
             # The scores predict relevance, not clicks.
             cell_losses=None,
             values={"epochs": found.values["epochs"]},
         )
-        for found, (log, _) in zip(fits, task.lanes, strict=True)
+        for found, (log, _) in zip(
+            likelihood.fit(given, weighting=weighting), task.lanes, strict=True
+        )
     ]
 
 
-def weighed(split: Split, theta: np.ndarray) -> Split:
-    """The split with each click divided by the propensity of its position.
+def _fit_pages(task: Task, weighting, propensities: str, highest: float) -> list[Fitted]:
+    weights = weights_of(task, propensities, highest)
+    model = relevance_of(task)
+    result = train(task, model, inverse_propensity, weighting, given=lambda split: weights)
+    fitted = []
+    for lane, (log, _) in enumerate(task.lanes):
+        tower, theta = result.model(lane).relevance, propensities_of(task, log, propensities)
 
-    Args:
-        split: with the counts of any number of logs.
-        theta: [logs, positions] propensities.
-    """
-    counts = split.counts
-    if counts.listed:
-        at = np.stack([own[position] for own, position in zip(theta, counts.position, strict=True)])
-    else:
-        at = theta[:, None, None, : counts.clicks.shape[-1]]
-    clicks = (counts.clicks / at).astype(np.float32)
-    return replace(split, counts=replace(counts, clicks=clicks), sessions=None)
+        def page_losses(split, tower=tower, theta=theta, log=log):
+            logits = np.asarray(scores(tower, split.inputs)).ravel()[rows_of(split, log)]
+            losses = position_based_losses(logits, theta, split.sessions[log].clicks)
+            return losses, losses
 
-
-def propensities_of(task: Task, log: int, propensities: str) -> np.ndarray:
-    """[positions] propensities of one log. Arguments and errors as in `fit`."""
-    if propensities == TRUE:
-        user = task.users[log] if task.users else None
-        if not hasattr(user, "examined"):
-            raise InputError(
-                "the examination probabilities of this log are unknown",
-                field="propensities",
-                expected="a simulated user that has them, such as 'position_based', or a csv file",
-            )
-        return user.examined(task.positions)
-    if propensities in ESTIMATORS:
-        return harvested(task, log, propensities)
-    path = ROOT / propensities
-    if not path.is_file():
-        raise InputError("there is no such file", path=path, field="propensities")
-    table = pd.read_csv(path)
-    for name in ("position", "propensity"):
-        if name not in table:
-            raise InputError("no such column", path=path, field=name)
-    theta = table.set_index("position")["propensity"].reindex(np.arange(1, task.positions + 1))
-    bad = theta.index[~((theta > 0) & (theta <= 1))]
-    if len(bad):
-        raise InputError(
-            f"position {bad[0]} has the propensity {theta[bad[0]]}",
-            path=path,
-            field="propensity",
-            expected=f"a number in (0, 1] for each of the positions 1 to {task.positions}",
-        )
-    return theta.to_numpy(float)
+        fitted.append(fitted_of(result, lane, bias=np.log(theta), page_losses=page_losses))
+    return fitted

@@ -1,6 +1,6 @@
 """LambdaMART on logged positions: boosted trees that imitate the policy (de Haan and Hager 2024).
 
-Every session is a list, and a document at position k has the label max(top - k, 0). Clicks are not
+Every session is a list, and a document at position k has the label max(10 - k, 0). Clicks are not
 read. LambdaMART on relevance labels is `twotowers.rankers.folds`.
 """
 
@@ -8,46 +8,40 @@ from __future__ import annotations
 
 import numpy as np
 
-from twotowers.errors import InputError, check_range
 from twotowers.files.rankings import Rankings
-from twotowers.methods.page_losses import rows_of, sessions_of, table_of
+from twotowers.methods.page_losses import rows_of, table_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.rankers.trees import fit_lambdamart
 
+NEEDS = ("sessions", "features")
+TOP = 10
+"""The first position with label 0."""
+
 
 def fit(
-    task: Task, *, trees: int = 500, leaves: int = 10, learning_rate: float = 0.01, top: int = 10
+    task: Task, *, trees: int = 500, leaves: int = 10, learning_rate: float = 0.01
 ) -> list[Fitted]:
     """Fit the training sessions of every lane's log.
 
     Args:
         task: its model and tower are not used. Its documents must have features.
         trees, leaves, learning_rate: see `twotowers.rankers.trees.fit_lambdamart`.
-        top: the first position with label 0, in [2, 31].
     """
-    check_range(top, field="method.top", low=2, high=31, whole=True)
     train = task.splits["train"]
-    sessions_of(train)
-    if train.inputs.ndim == 2:
-        raise InputError(
-            "trees read features, and documents have numbers",
-            field="model.tower",
-            expected="a tower that reads features",
-        )
     given = {"trees": trees, "leaves": leaves, "learning_rate": learning_rate}
     rankers = {
-        log: fit_lambdamart(*lists_of(train, log, top=top), **given)
+        log: fit_lambdamart(*lists_of(train, log), **given)
         for log in sorted({log for log, _ in task.lanes})
     }
     return [Fitted(scores=_scores(rankers[log])) for log, _ in task.lanes]
 
 
-def lists_of(split: Split, log: int, *, top: int) -> tuple[Rankings, np.ndarray]:
-    """The sessions of a log as lists with labels max(top - k, 0) at position k."""
+def lists_of(split: Split, log: int) -> tuple[Rankings, np.ndarray]:
+    """The sessions of a log as lists with labels max(TOP - k, 0) at position k."""
     pages = split.sessions[log]
     session, place = np.nonzero(pages.where)
     features = table_of(split)[rows_of(split, log)[session, place]]
-    labels = np.maximum(top - 1 - place, 0).astype(np.float32)
+    labels = np.maximum(TOP - 1 - place, 0).astype(np.float32)
     number = np.arange(len(session)) - np.searchsorted(session, session)
     return Rankings(session, number.astype(np.int32), labels, features), labels
 

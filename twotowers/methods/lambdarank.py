@@ -11,6 +11,7 @@ from twotowers.methods.page_losses import fitted_of, relevance_of, train
 from twotowers.methods.task import Fitted, Task
 
 TRAINS = True
+NEEDS = ("sessions",)
 
 
 def fit(task: Task) -> list[Fitted]:

@@ -22,7 +22,6 @@ from scipy.special import expit
 from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.gradient import Fit, mean_loss
-from twotowers.logs.simulation import Sessions
 from twotowers.losses.likelihood import CountLoss, SessionLoss
 from twotowers.methods.descent import (
     Weighting,
@@ -33,28 +32,27 @@ from twotowers.methods.descent import (
     towers_of,
     width_of,
 )
-from twotowers.methods.held_out import PAGES, cell_losses, dropped_losses, page_losses
+from twotowers.methods.held_out import cell_losses, dropped_losses, page_losses
 from twotowers.methods.page_fits import statistics_of
 from twotowers.methods.starts import starts_of, warn_of_starts
-from twotowers.methods.task import Fitted, Split, Task
-from twotowers.models.protocol import PER_POSITION, CellModel
+from twotowers.methods.task import Fitted, Task
+from twotowers.models.protocol import CellModel
 from twotowers.models.relevance import HIGHEST, rescale
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.embedding import EmbeddingTower
-from twotowers.towers.lane import Lane
+from twotowers.towers.lane import Lanes
 from twotowers.towers.page_towers import PageTowers
 from twotowers.towers.parts import Constant, value_of
-from twotowers.towers.two_towers import KNOWN, TOWERS, TwoTowers, scores
+from twotowers.towers.two_towers import TOWERS, TwoTowers, scores
 
 TRAINS = True
-BIAS_FEATURES = True
 
 
 def fit(
     task: Task,
     *,
-    weighting: Weighting | Lane = "none",
-    start: Literal["random", "zero", "truth"] | Lane = "random",
+    weighting: Lanes[Weighting] = "none",
+    start: Lanes[Literal["random", "zero", "truth"]] = "random",
     stop_on: Literal["validation", "train"] = "validation",
     heads: Sequence[Callable] = (),
 ) -> list[Fitted]:
@@ -92,43 +90,12 @@ def fit(
 
 
 def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
-    """`TwoTowers` for a model of cells with attraction, `PageTowers` for all others, and for all on
-    logs with bias features."""
-    bias = _bias_of(task.splits["train"])
-    if isinstance(task.model, CellModel) and "attraction" in task.model.parts and not bias[0]:
+    """`TwoTowers` for a model of cells with attraction, `PageTowers` for all others."""
+    if isinstance(task.model, CellModel) and "attraction" in task.model.parts:
         return towers_of(task, task.model, heads)
-    if task.splits["train"].sessions is None:
-        raise InputError(
-            f"{type(task.model).__name__} is fitted on sessions, and the log has cells",
-            field="log",
-            expected="a log with 'record: sessions'",
-        )
-    of_places = task.examination.get("examination")
-    if heads or of_places == KNOWN or task.examination.get("dropout"):
-        raise InputError(
-            f"the towers of {type(task.model).__name__} have no heads, and no examination that is "
-            "known or dropped",
-            field="model.examination",
-            expected="'table' or a tower without 'dropout', and a method without heads",
-        )
-    if of_places is not None and PER_POSITION not in task.model.parts.values():
-        raise InputError(
-            f"{type(task.model).__name__} has no part per position that a tower could be of",
-            field="model.examination",
-            expected="'table', or a model that has one",
-        )
     build = TOWERS.get(task.tower) if isinstance(task.tower, str) else task.tower
-    more = {"of_places": of_places, "bias": bias, "rngs": nnx.Rngs(task.seed)}
-    return PageTowers(task.model, build, width_of(task), task.positions, **more)
-
-
-def _bias_of(split: Split) -> tuple[list[float], list[float]]:
-    """Mean and standard deviation of each bias feature over the documents of a split's pages."""
-    pages = split.sessions[0] if split.sessions else None
-    if pages is None or pages.bias is None:
-        return [], []
-    shown = pages.bias[pages.where].astype(float)
-    return shown.mean(0).tolist(), shown.std(0).tolist()
+    rngs = nnx.Rngs(task.seed)
+    return PageTowers(task.model, build, width_of(task), task.positions, rngs=rngs)
 
 
 def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss) -> Fitted:
@@ -158,30 +125,12 @@ def _fitted_pages(task: Task, result: Fit, lane: int, log: int) -> Fitted:
         if len(model.towers)
         else None,
         page_losses=lambda split: page_losses(model, split, log),
-        values={
-            "epochs": result.epochs[lane],
-            "validation_loss": result.loss[lane],
-            **_effects(model, task.splits["train"].sessions[log]),
-        },
+        values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
         history=result.history[:, lane],
-        estimate=None
-        if len(model.places)
-        else _estimate(
+        estimate=_estimate(
             model.towers, lambda: {p: each[...] for p, each in model.tables.items()}, task, log
         ),
     )
-
-
-def _effects(model: PageTowers, pages: Sessions) -> dict[str, float]:
-    """The effect of each bias feature, by its number from 1 (`PageTowers.effects`)."""
-    if pages.bias is None:
-        return {}
-    found = model.effects(*map(jnp.asarray, (pages.bias[:PAGES], pages.where[:PAGES])))
-    return {
-        f"effect_on_{part}_{number}": float(value)
-        for part, values in found.items()
-        for number, value in enumerate(values, start=1)
-    }
 
 
 def _estimate(

@@ -14,9 +14,8 @@ from twotowers.errors import InputError
 from twotowers.fitting.newton import AdditiveOptimum, fit_embedding, fit_linear
 from twotowers.logs.counts import Counts
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.models.additive import Additive
 
-TOWERS = ("embedding", "linear")
+NEEDS = ("additive", "embedding or linear")
 MOST_CELLS = 10**8
 """Largest number of pairs x positions. An array of this many float64 takes 0.8 GB."""
 
@@ -27,18 +26,6 @@ def fit(task: Task) -> list[Fitted]:
     The optimum of a pair that was never or always clicked is -inf or inf. Its score is the lowest
     finite score minus 1, or the highest plus 1. A pair that was never shown has score 0.
     """
-    if not isinstance(task.model, Additive):
-        raise InputError(
-            f"there is no exact optimum of {type(task.model).__name__}",
-            field="model",
-            expected="the additive model",
-        )
-    if task.tower not in TOWERS:
-        raise InputError(
-            f"there is no exact optimum of a {task.tower} tower",
-            field="tower",
-            expected=f"one of {', '.join(TOWERS)}",
-        )
     return [_fitted(task, log) for log, _ in task.lanes]
 
 

@@ -9,9 +9,8 @@ from functools import partial
 import numpy as np
 from scipy.special import logit
 
-from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
-from twotowers.fitting.prior import Prior
+from twotowers.fitting.prior import pseudo_counts
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.methods.task import Fitted, Split, Task, cells
 from twotowers.models.chances import Chance
@@ -36,48 +35,11 @@ CHUNK = 50_000
 """Pages evaluated at a time, which bounds memory."""
 
 
-def imagined(prior: float, prior_mean: float, on: str = "all") -> Prior:
-    """The Beta prior of every probability, or of those of one part.
-
-    It adds `prior` - 1 successes among (`prior` - 1) / `prior_mean` trials. So 1 is no prior, and 2
-    adds a success and a failure if the mean is 1/2. PyClick has `prior: 2` with `prior_mean` 1/2.
-    CLAX's baseline has `prior_mean` 1/9.
-
-    Args:
-        prior: 1 or more.
-        prior_mean: in (0, 1).
-        on: the only part whose probabilities have this prior, or "all".
-
-    Example:
-        >>> imagined(2, 0.5)
-        Prior(successes=1, trials=2.0, parts={})
-    """
-    if not (prior >= 1 and 0 < prior_mean < 1):
-        raise InputError(
-            f"prior {prior}, prior_mean {prior_mean}",
-            field="prior",
-            expected="1 or more, and a mean between 0 and 1",
-        )
-    trials = prior - 1, (prior - 1) / prior_mean
-    return Prior(*trials) if on == "all" else Prior(parts={on: trials})
-
-
-def check_by_pair(task: Task) -> None:
-    """Raise InputError unless the tower is "embedding", a parameter per query-document pair."""
-    if task.tower != "embedding":
-        raise InputError(
-            f"tower {task.tower!r} is fitted by gradient descent only",
-            field="model.tower",
-            expected="'embedding': a parameter per query-document pair",
-        )
-
-
 def fit_lanes(
     task: Task,
     estimator: Callable[..., Estimate],
     prior: float | Lane,
     prior_mean: float | Lane,
-    on: str,
     **how,
 ) -> list[Fitted]:
     """Fit every lane's training log, with the prior that the lane says.
@@ -85,14 +47,13 @@ def fit_lanes(
     Args:
         task: its tower must be "embedding".
         estimator: `fit_counts` or `fit_em` of `twotowers.fitting.em`.
-        prior, prior_mean, on: see `imagined`. Numbers may be lanes.
+        prior, prior_mean: see `twotowers.fitting.prior.pseudo_counts`.
         how: further arguments of the estimator.
     """
-    check_by_pair(task)
     fitted = []
     priors = zip(task.each(prior), task.each(prior_mean), strict=True)
     for (log, _), own in zip(task.lanes, priors, strict=True):
-        estimate = estimator(statistics_of(task, log), prior=imagined(*own, on), **how)
+        estimate = estimator(statistics_of(task, log), prior=pseudo_counts(*own), **how)
         # Statistics are made again where they are asked for, so that lanes do not keep them.
         estimate = replace(estimate, source=partial(statistics_of, task, log))
         fitted.append(fitted_of(task, log, estimate))

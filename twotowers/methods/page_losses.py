@@ -1,38 +1,31 @@
-"""What methods share that train towers on result pages by a loss of whole pages.
+"""What methods share that train towers by a loss of whole pages, or of the counts of whole queries.
 
-They need a log with `record: sessions`. The losses are in `twotowers.losses.pages`.
+The losses of pages are in `twotowers.losses.pages`, and need a log with `record: sessions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
 from scipy.special import expit, log_expit
 
-from twotowers.errors import InputError
 from twotowers.fitting.gradient import Fit
+from twotowers.losses.likelihood import CountLoss
 from twotowers.losses.pages import PageLoss
 from twotowers.losses.pointwise import clipped_weights
-from twotowers.methods.descent import descend, towers_of
-from twotowers.methods.ips import propensities_of
+from twotowers.methods.descent import count_loss, descend, towers_of
+from twotowers.methods.propensities import NONE, propensities_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.document_rate import DocumentRate
-from twotowers.towers.lane import Lane
 from twotowers.towers.list_tower import ListTower
 from twotowers.towers.two_towers import scores
 
-NONE = "none"
-
 
 def train(
-    task: Task,
-    model,
-    loss: Callable,
-    *,
-    own: float | Lane = 1.0,
-    given: Callable[[str], np.ndarray] | None = None,
+    task: Task, model, loss: Callable, *own: Any, given: Callable[[str], np.ndarray] | None = None
 ) -> Fit:
     """Train a copy of the model per lane, with early stopping on the same loss.
 
@@ -40,25 +33,19 @@ def train(
         task: its training settings, and its lanes.
         model: what the loss asks for logits.
         loss: of `twotowers.losses.pages`.
-        own: the method's parameter that may be lanes.
+        own: the method's parameters that may be lanes.
         given: split -> [lanes, positions] or [lanes, pages, positions] numbers that the loss reads.
     """
     parts = [
         page_loss(task, split, loss, given and given(split)) for split in ("train", "validation")
     ]
-    return descend(task, model, *parts, own)
+    return descend(task, model, *parts, *own)
 
 
 def page_loss(task: Task, name: str, loss: Callable, given: np.ndarray | None = None) -> PageLoss:
-    """The objective on a split's sessions. Arguments and errors as of `train`."""
+    """The objective on a split's sessions. Arguments as of `train`."""
     split = task.splits[name]
-    logs = range(len(sessions_of(split)))
-    if len(sizes := {len(log.query) for log in split.sessions}) > 1:
-        raise InputError(
-            f"lanes of {sorted(sizes)} sessions cannot share batches of sessions",
-            field="sessions",
-            expected="one setting for each number of sessions",
-        )
+    logs = range(len(split.sessions))
     clicks, where = (
         np.stack([getattr(log, name) for log in split.sessions]) for name in ("clicks", "where")
     )
@@ -73,17 +60,6 @@ def page_loss(task: Task, name: str, loss: Callable, given: np.ndarray | None = 
             given=None if given is None else np.asarray(given, np.float32),
         )
     )
-
-
-def sessions_of(split: Split) -> Sequence:
-    """The sessions of each log."""
-    if split.sessions is None:
-        raise InputError(
-            "the loss is one of result pages, and the log has cells",
-            field="log",
-            expected="a log with 'record: sessions'",
-        )
-    return split.sessions
 
 
 def table_of(split: Split) -> np.ndarray:
@@ -103,20 +79,18 @@ def relevance_of(task: Task) -> ListTower:
     return ListTower(towers_of(task, DocumentRate()).relevance)
 
 
-def weights_of(task: Task, propensities: str, highest: float | Lane) -> np.ndarray | None:
-    """[lanes, positions] weights of clicks, clipped at the lane's highest.
-
-    Args:
-        propensities: "none" gives None. Other values are as in `twotowers.methods.ips`.
-    """
+def weights_of(task: Task, propensities: str, highest: float) -> np.ndarray | None:
+    """[lanes, positions] weights of clicks, at most `highest`; None for the propensities "none"."""
     if propensities == NONE:
         return None
-    return np.stack(
-        [
-            clipped_weights(propensities_of(task, log, propensities), highest=own)
-            for (log, _), own in zip(task.lanes, task.each(highest), strict=True)
-        ]
-    )
+    theta = [propensities_of(task, log, propensities) for log, _ in task.lanes]
+    return np.stack([clipped_weights(each, highest=highest) for each in theta])
+
+
+def count_losses(task: Task) -> list[CountLoss]:
+    """The objectives of training and validation on unweighted counts."""
+    lanes = [(log, "none") for log, _ in task.lanes]
+    return [count_loss(task.splits[name], lanes) for name in ("train", "validation")]
 
 
 def fitted_of(result: Fit, lane: int, **further) -> Fitted:

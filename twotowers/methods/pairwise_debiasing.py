@@ -11,20 +11,17 @@ from typing import Literal
 import numpy as np
 from flax import nnx
 
-from twotowers.errors import check_range
 from twotowers.losses.pages import PairwiseDebiasing
 from twotowers.methods.page_losses import fitted_of, relevance_of, train
 from twotowers.methods.task import Fitted, Task
 from twotowers.towers.ratios import RatioTowers
 
 TRAINS = True
+NEEDS = ("sessions",)
 
 
 def fit(
-    task: Task,
-    *,
-    form: Literal["published", "paper", "corrected"] = "corrected",
-    highest_weight: float = 10.0,
+    task: Task, *, form: Literal["published", "paper", "corrected"] = "corrected"
 ) -> list[Fitted]:
     """Fit the relevance tower and the ratios of every lane by gradient descent.
 
@@ -33,14 +30,12 @@ def fit(
     Args:
         task: its model's click probability is not used.
         form: "published", "paper" or "corrected".
-        highest_weight: the largest weight of a click and of a non-click, in [1, 1e9].
     """
-    check_range(highest_weight, field="method.highest_weight", low=1, high=1e9)
     model = RatioTowers(
         relevance_of(task).relevance, task.positions, rngs=nnx.Rngs(task.seed).fork()
     )
     batch = task.training["batch"]
-    result = train(task, model, PairwiseDebiasing(form=form, highest=highest_weight, batch=batch))
+    result = train(task, model, PairwiseDebiasing(form=form, batch=batch))
     return [
         fitted_of(result, lane, bias=_bias(result.model(lane))) for lane in range(len(task.lanes))
     ]

@@ -19,6 +19,7 @@ from twotowers.methods.task import Fitted, Task
 from twotowers.models.position_based import PositionBased
 
 TRAINS = True
+NEEDS = ("sessions",)
 
 
 def fit(task: Task, *, watched: Literal["likelihood", "em"] = "likelihood") -> list[Fitted]:

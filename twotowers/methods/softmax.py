@@ -1,18 +1,21 @@
-"""The softmax loss of result pages, with or without inverse propensity weights.
+"""The softmax loss of lists, with or without inverse propensity weights (Ai et al. 2018).
 
-It is the listwise loss of Hager (2026, Section 3.4), whose code has `normalised: after`. Method
-`listwise` is the same loss of the counts of whole queries. The scores do not predict clicks.
+On a log of sessions, a list is a result page (Hager 2026, Section 3.4, whose code has `normalised:
+after`); on a log of cells, it is the counts of a whole query (`twotowers.towers.list_tower`). The
+loss does not depend on a constant added to all scores of a list, so the method predicts no clicks.
 """
 
 from __future__ import annotations
 
 from twotowers.losses.listwise import Normalised, Unclicked
 from twotowers.losses.pages import Softmax
-from twotowers.methods.page_losses import NONE, fitted_of, relevance_of, train, weights_of
+from twotowers.methods.descent import descend
+from twotowers.methods.page_losses import count_losses, fitted_of, relevance_of, train, weights_of
+from twotowers.methods.propensities import NONE, Clip, weighed
 from twotowers.methods.task import Fitted, Task
-from twotowers.towers.lane import Lane
 
 TRAINS = True
+NEEDS = ("dense",)
 
 
 def fit(
@@ -21,23 +24,23 @@ def fit(
     propensities: str = NONE,
     normalised: Normalised = "not",
     unclicked: Unclicked = "uniform",
-    highest_weight: float | Lane = 10.0,
+    highest_weight: Clip = 10.0,
 ) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.
 
     Args:
         task: its model's click probability is not used.
         propensities: "none" gives every click the weight 1, the naive loss. Other values are as in
-            `twotowers.methods.ips`.
-        normalised, unclicked: see `twotowers.losses.listwise.softmax_loss`.
-        highest_weight: the largest weight of a click, 1 or more. 10 is the published clip at .1.
+            `twotowers.methods.propensities`.
+        normalised, unclicked: of pages; see `twotowers.losses.listwise.softmax_loss`.
+        highest_weight: of pages, the largest weight of a click; 10 is the published clip at .1.
     """
-    weights = weights_of(task, propensities, highest_weight)
-    result = train(
-        task,
-        relevance_of(task),
-        Softmax(normalised=normalised, unclicked=unclicked),
-        own=highest_weight,
-        given=lambda split: weights,
-    )
+    model = relevance_of(task)
+    if task.splits["train"].sessions is not None:
+        weights = weights_of(task, propensities, highest_weight)
+        loss = Softmax(normalised=normalised, unclicked=unclicked)
+        result = train(task, model, loss, given=lambda split: weights)
+    else:
+        given = task if propensities == NONE else weighed(task, propensities)
+        result = descend(task, model, *count_losses(given))
     return [fitted_of(result, lane) for lane in range(len(task.lanes))]

@@ -1,16 +1,17 @@
 """The interface of methods: a `Task` in, a `Fitted` per lane out.
 
 A method is a module in `twotowers/methods/` or in a paper's `methods/`, with one function
-`fit(task, *, ...) -> list[Fitted]`. A configuration may set its keyword-only parameters. One whose
-annotation allows a `Lane`, as `float | Lane`, may be a list. Then each value is a lane, and
-`task.each` gives the value of each lane. A `Literal` in the annotation lists the allowed values.
+`fit(task, *, ...) -> list[Fitted]`. Its keyword-only parameters are its options, and their
+annotations say what they may be: `Literal["a", "b"]`, `Annotated[float, Field(ge=1)]`. One that is
+annotated with `Lanes`, as `Lanes[float]`, may be a list. Then each value is a lane, and `task.each`
+gives the value of each lane.
 
 A method that trains towers by `twotowers.fitting.gradient` sets `TRAINS = True` and passes on
 `task.varied`. One that fits the bias factors of a split (`Split.factors`) sets `FACTORS = True`;
-others are refused where factors are not positions. One that gives documents no scores sets
-`BIAS_ALONE = True`, so that test queries may be others than those of training. One whose towers of
-positions read bias features of pages (`Sessions.bias`) sets `BIAS_FEATURES = True`. A method with a
-parameter `heads` gets functions that build the auxiliary heads (`twotowers.towers.head`).
+others do not fit logs whose factors are not positions. One that gives documents no scores sets
+`BIAS_ALONE = True`, so that test queries may be others than those of training. `NEEDS` names what
+else a setting must have, of `NEEDS` in `twotowers.experiment.settings`. A method with a parameter
+`heads` gets functions that build the auxiliary heads (`twotowers.towers.head`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from twotowers.errors import InputError, check_choice, check_range
-from twotowers.experiment.fields import Lanes, Positive, Settled, read, several, values_of
+from twotowers.experiment.fields import Config, Positive, read
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.experiment.training import SVM, LambdaMART, TowerRanker
 from twotowers.files.rankings import write_rankings
@@ -20,6 +20,7 @@ from twotowers.logs.frames import PANDAS
 from twotowers.models.protocol import ClickModel
 from twotowers.simulations.rankings import RankingSet
 from twotowers.splits import SPLITS
+from twotowers.towers.lane import Lane, Lanes, values_of
 
 HELD_OUT = 0.5
 """Sessions of validation and of test, as a share of those to train on."""
@@ -28,7 +29,7 @@ TOWER = {
     "learning_rate": 0.003, "batch": 64, "steps": 32, "epochs": 40, "patience": 2,
     "min_delta": 5e-4,
 }  # fmt: skip
-RANKERS: Mapping[str, tuple[type[Settled], Mapping[str, Any]]] = {
+RANKERS: Mapping[str, tuple[type[Config], Mapping[str, Any]]] = {
     "linear": (TowerRanker, TOWER),
     "deep": (TowerRanker, TOWER),
     "lambdamart": (LambdaMART, {"queries": 20}),
@@ -55,7 +56,7 @@ class SimulatedClicks(Trained):
 
     def __repr__(self) -> str:
         sessions = self.settings.sessions.of("train")[-1]
-        user = ", ".join(kind.name for kind in self.settings.user.kinds)
+        user = ", ".join(each.name for each in self.settings.user.models)
         return f"<{sessions:,} sessions of {user} users on {self.rankings.name}>"
 
     @property
@@ -112,7 +113,7 @@ def policy(ranker: str = "expert", **options: Any) -> dict[str, Any]:
         ranker: "expert" sorts by relevance; "linear", "deep", "lambdamart" and "svm" are trained
             on the labels.
         options: `strength` (-1 to 1; 1 unless told), `mixing_weight`, `temperature` (the share of
-            sessions that are shuffled; 0 unless told), `ties`, `noise`: see docs/settings.md,
+            sessions that are shuffled; 0 unless told), `noise`: see docs/settings.md,
             Policy. A list is lanes. `training` says how a ranker is trained, as far as it differs
             from `RANKERS`: settings of TowerRanker, LambdaMART or SVM (docs/settings.md).
 
@@ -169,7 +170,7 @@ def simulate(
     if not isinstance(sessions, Mapping):
         own = read(_Sessions, {"sessions": sessions})["sessions"]
         halves = [max(round(number * HELD_OUT), 1) for number in values_of(own)]
-        held_out = halves if several(own) else halves[0]
+        held_out = halves if isinstance(own, Lane) else halves[0]
         sessions = {"train": sessions, "validation": held_out, "test": held_out}
     longest = max(int(lists.lengths.max()) for lists in rankings.splits.values())
     positions = longest if positions is None else positions

@@ -117,7 +117,7 @@ class TowerFit:
     test: Split = field(repr=False)
 
     def __repr__(self) -> str:
-        model, method = self.setting.model, self.setting.method.kind.name
+        model, method = self.setting.model, self.setting.method.name
         lanes = f"{len(self.lanes)} lane{'s' if len(self.lanes) > 1 else ''}"
         return f"<{model.tower.name} tower, {model.kind}, by {method}: {lanes}, seeds {self.seeds}>"
 
@@ -136,7 +136,7 @@ class TowerFit:
         for seed, lane, found in self._each():
             if found.bias is None:
                 raise InputError(
-                    f"method {self.setting.method.kind.name!r} estimates no position bias",
+                    f"method {self.setting.method.name!r} estimates no position bias",
                     field="method",
                     expected="a method that fits examination",
                 )

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.towers.parts import Tower, drawn
+from twotowers.towers.parts import Tower, Variance, drawn
 
 
 class BaselineTower(Tower):
@@ -17,7 +17,7 @@ class BaselineTower(Tower):
     Args:
         pairs: number of query-document pairs.
         baseline: initial value of the baseline.
-        variance: variance of the initial differences, normal with mean 0; in [0, 1e6].
+        variance: variance of the initial differences, normal with mean 0.
         rngs: source of randomness.
 
     Example:
@@ -29,7 +29,7 @@ class BaselineTower(Tower):
     BY_PAIR = True
 
     def __init__(
-        self, pairs: int, *, baseline: float = 1.0, variance: float = 1e-5, rngs: nnx.Rngs
+        self, pairs: int, *, baseline: float = 1.0, variance: Variance = 1e-5, rngs: nnx.Rngs
     ):
         self.pairs = pairs
         self.differences = drawn(pairs, variance, rngs)

@@ -5,28 +5,26 @@ from __future__ import annotations
 import jax
 from flax import nnx
 
-from twotowers.towers.lane import Lane
-from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, linear, matmul, number, rows
+from twotowers.towers.lane import Lanes
+from twotowers.towers.parts import Rate, Tower, drop, elu, linear, matmul, number, rows
+
+UNITS = 32
 
 
 class DeepTower(Tower):
-    """Two hidden layers of ELU units, each with optional dropout.
+    """Two hidden layers of 32 ELU units, each with optional dropout.
 
     Args:
         width: number of features.
-        hidden: units per hidden layer.
-        dropout: rate of dropout after each hidden layer while training, in [0, 0.99]; a number or
-            a lane.
+        dropout: rate of dropout after each hidden layer while training.
         rngs: source of randomness.
     """
 
-    def __init__(
-        self, width: int, *, hidden: int = 32, dropout: float | Lane = 0.0, rngs: nnx.Rngs
-    ):
-        self.first = linear(width, hidden, rngs=rngs)
-        self.second = linear(hidden, hidden, rngs=rngs)
-        self.last = linear(hidden, 1, rngs=rngs)
-        self.dropout = number(dropout, field="dropout", low=0, high=HIGHEST_RATE)
+    def __init__(self, width: int, *, dropout: Lanes[Rate] = 0.0, rngs: nnx.Rngs):
+        self.first = linear(width, UNITS, rngs=rngs)
+        self.second = linear(UNITS, UNITS, rngs=rngs)
+        self.last = linear(UNITS, 1, rngs=rngs)
+        self.dropout = number(dropout)
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] features -> [...] logits. Dropout needs a `key`."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import jax
 from flax import nnx
 
-from twotowers.errors import check_range
-from twotowers.towers.lane import Lane
-from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, linear, matmul, number, rows
+from twotowers.towers.lane import Lanes
+from twotowers.towers.parts import Count, Rate, Tower, drop, elu, linear, matmul, number, rows
 
 
 class DeepCrossTower(Tower):
@@ -23,7 +22,7 @@ class DeepCrossTower(Tower):
         hidden: units of a dense layer.
         cross, deep: how many cross layers and dense layers there are. Both are 2 in the thesis
             (Section 5.6.2 and published configurations), with 32 hidden units.
-        dropout: rate behind every dense layer; may be a lane.
+        dropout: rate behind every dense layer.
         rngs: initialises all parameters.
 
     Example:
@@ -36,16 +35,13 @@ class DeepCrossTower(Tower):
         self,
         width: int,
         *,
-        hidden: int = 32,
-        cross: int = 2,
-        deep: int = 2,
-        dropout: float | Lane = 0.0,
+        hidden: Count = 32,
+        cross: Count = 2,
+        deep: Count = 2,
+        dropout: Lanes[Rate] = 0.0,
         rngs: nnx.Rngs,
     ):
-        check_range(hidden, field="hidden", low=1, high=10**6, whole=True)
-        for field, layers in (("cross", cross), ("deep", deep)):
-            check_range(layers, field=field, low=1, high=100, whole=True)
-        self.dropout = number(dropout, field="dropout", low=0, high=HIGHEST_RATE)
+        self.dropout = number(dropout)
         self.input_norm = nnx.LayerNorm(width, rngs=rngs)
         self.crosses = nnx.List(linear(width, width, rngs=rngs) for _ in range(cross))
         sizes = [width, *[hidden] * (deep - 1)]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from pydantic import ConfigDict, Strict
 
-from twotowers.errors import check_choice, check_range
-from twotowers.towers.lane import Lane
-from twotowers.towers.parts import HIGHEST_RATE, Tower, drop, elu, linear, matmul, number, rows
+from twotowers.towers.lane import Lanes
+from twotowers.towers.parts import Count, Rate, Tower, drop, elu, linear, matmul, number, rows
 
 ACTIVATIONS = {"elu": elu, "relu": jax.nn.relu, "tanh": jnp.tanh}
 
@@ -25,6 +26,20 @@ NORMALISATIONS: dict[str, Callable] = {
     "layer": lambda width, rngs: nnx.LayerNorm(width, rngs=rngs),
     "none": lambda width, rngs: None,
 }
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A hidden layer with a dropout rate of its own."""
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid", strict=False)
+
+    width: Count
+    dropout: Rate | None = None
+
+
+Layers = Annotated[tuple[Count | Layer, ...], Strict(False)]
+"""Hidden layers: for each its width, or {width, dropout}."""
 
 
 class DenseTower(Tower):
@@ -44,9 +59,9 @@ class DenseTower(Tower):
         self,
         width: int,
         *,
-        layers: Sequence[int | Mapping],
+        layers: Layers,
         activation: Literal["elu", "relu", "tanh"] = "elu",
-        dropout: float | Lane = 0.0,
+        dropout: Lanes[Rate] = 0.0,
         normalise: Literal["none", "batch", "layer"] = "none",
         rngs: nnx.Rngs,
     ):
@@ -54,11 +69,9 @@ class DenseTower(Tower):
 
         Args:
             width: numbers per row of input.
-            layers: for each hidden layer its width, or {width, dropout} for a dropout rate of its
-                own.
+            layers: for each hidden layer its width, or a `Layer` with a dropout rate of its own.
             activation: 'elu', 'relu' or 'tanh'.
-            dropout: rate of dropout after the other hidden layers, in [0, 0.99]; a number or a
-                lane.
+            dropout: rate of dropout after the other hidden layers.
             normalise: 'batch', 'layer' or 'none'.
             rngs: source of randomness.
 
@@ -67,14 +80,10 @@ class DenseTower(Tower):
             >>> tower(jnp.ones((5, 2, 3))).shape
             (5, 2)
         """
-        for field, given, known in [
-            ("activation", activation, ACTIVATIONS),
-            ("normalise", normalise, NORMALISATIONS),
-        ]:
-            check_choice(given, known, field=field)
-        widths, self.own = zip(*map(_layer, layers), strict=True) if layers else ((), ())
+        each = [layer if isinstance(layer, Layer) else Layer(layer) for layer in layers]
+        widths, self.own = [layer.width for layer in each], tuple(layer.dropout for layer in each)
         self.activation = activation
-        self.dropout = number(dropout, field="dropout", low=0, high=HIGHEST_RATE)
+        self.dropout = number(dropout)
         sizes = [width, *widths]
         self.units = widths[-1] if widths else 0
         self.layers = nnx.List(
@@ -103,15 +112,3 @@ class DenseTower(Tower):
             rate = self.dropout if own is None else own
             hidden = drop(ACTIVATIONS[self.activation](hidden), rate, its)
         return hidden
-
-
-def _layer(given: int | Mapping) -> tuple[int, float | None]:
-    """The width of a hidden layer, and its own dropout rate or None."""
-    said = {"width": given} if not isinstance(given, Mapping) else given
-    for name in said:
-        check_choice(name, ("width", "dropout"), field="layers")
-    width = check_range(said.get("width"), field="layers", low=1, high=10**6, whole=True)
-    if "dropout" not in said:
-        return width, None
-    rate = check_range(said["dropout"], field="layers.dropout", low=0, high=HIGHEST_RATE)
-    return width, float(rate)

@@ -9,6 +9,9 @@ from flax import nnx
 from twotowers.losses.listwise import ABSENT
 from twotowers.towers.two_towers import TwoTowers
 
+HIGHEST = 10.0
+"""The largest weight of a click."""
+
 
 class DualTowers(nnx.Module):
     """A tower f of documents and a tower g of positions, each weighting the other's clicks.
@@ -18,7 +21,7 @@ class DualTowers(nnx.Module):
 
         -(o_1 / o_k) ln r_d  -  (r_1 / r_d) ln o_k
 
-    where r_1 is the relevance of the document at position 1. Both weights are at most `highest`.
+    where r_1 is the relevance of the document at position 1. Both weights are at most `HIGHEST`.
     The gradient treats them as constants, so f learns from clicks weighted by g, and g learns
     from clicks weighted by f. Both ratios refer to position 1, which fixes the scale.
 
@@ -32,12 +35,10 @@ class DualTowers(nnx.Module):
 
     Attributes:
         towers: give f and g. Their click model is not used.
-        highest: the largest value of both weights.
     """
 
-    def __init__(self, towers: TwoTowers, *, highest: float):
+    def __init__(self, towers: TwoTowers):
         self.towers = towers
-        self.highest = highest
 
     @property
     def relevance(self) -> nnx.Module:
@@ -68,5 +69,5 @@ class DualTowers(nnx.Module):
         return -clicked * losses
 
     def _weight(self, log_ratio: jax.Array) -> jax.Array:
-        ratio = jnp.exp(jnp.minimum(log_ratio, jnp.log(self.highest)))
+        ratio = jnp.exp(jnp.minimum(log_ratio, jnp.log(HIGHEST)))
         return jax.lax.stop_gradient(ratio)

@@ -21,7 +21,7 @@ class Head(nnx.Module):
 
     A head's file's name is its name in a configuration. `Head(units, *, <options>, rngs)` builds
     it, with `units` the width of the examination tower's last hidden layer (0: it has none).
-    Options that may be a `Lane` may differ between lanes, and a `Literal` lists the choices of one.
+    Its options are declared as those of a `Tower`.
 
     Attributes:
         needs: the parts that a model must have.

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from pydantic import Field
 from scipy.special import ndtr, ndtri
 
-from twotowers.errors import check_range
-from twotowers.towers.lane import Lane
+from twotowers.towers.lane import Lane, values_of
 
 CUT_DEVIATION = math.sqrt(1 - 4 * math.exp(-2) / math.sqrt(2 * math.pi) / (ndtr(2) - ndtr(-2)))
 """Standard deviation of a standard normal distribution that is cut at -2 and 2, .8796."""
 
 HIGHEST_RATE = 0.99
 """The highest dropout rate. At rate 1 the scale 1 / (1 - rate) would be infinite."""
+Rate = Annotated[float, Field(ge=0, le=HIGHEST_RATE)]
+"""A dropout rate."""
+Ratio = Annotated[float, Field(ge=1, le=1e9)]
+"""Pairs per row of a table."""
+Variance = Annotated[float, Field(ge=0, le=1e6)]
+"""Of initial parameters."""
+Count = Annotated[int, Field(ge=1, le=10**6)]
+"""Units of a layer."""
 
 
 class Tower(nnx.Module):
     """A module that maps the features or number of a document or position to one logit.
 
     Its file's name is its name in a configuration. `Tower(width, *, <options>, rngs)` builds it,
-    with `width` numbers per row of input. The keyword-only parameters are its options. Those that
-    may be a `Lane` may differ between lanes, and a `Literal` lists the choices of one.
+    with `width` numbers per row of input. The keyword-only parameters are its options, which their
+    annotations check: `Lanes[Rate]` is a rate, or several, which are lanes.
 
     Attributes:
         BY_PAIR: whether it gets numbers of query-document pairs instead of features.
@@ -53,7 +61,6 @@ def rows_of(pairs: int, ratio: float) -> int:
         >>> rows_of(25, 10)
         3
     """
-    check_range(ratio, field="ratio", low=1, high=1e9)
     return max(math.ceil(pairs / ratio), 1)
 
 
@@ -75,9 +82,8 @@ class SmallTable(nnx.Module):
     """
 
     def __init__(self, pairs: int, ratio: float | Lane, variance: float, rngs: nnx.Rngs):
-        ratios = ratio.values if isinstance(ratio, Lane) else (ratio,)
-        self.sizes = tuple((float(each), rows_of(pairs, each)) for each in ratios)
-        self.ratio = number(ratio, field="ratio", low=1, high=1e9)
+        self.sizes = tuple((float(each), rows_of(pairs, each)) for each in values_of(ratio))
+        self.ratio = number(ratio)
         self.values = drawn(max(rows for _, rows in self.sizes), variance, rngs)
 
     def rows(self) -> int | jax.Array:
@@ -93,7 +99,6 @@ class SmallTable(nnx.Module):
 
 def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> Table:
     """[rows] parameters drawn from a normal distribution with mean 0."""
-    check_range(variance, field="variance", low=0, high=1e6)
     return Table(math.sqrt(variance) * _normal(rngs.params(), (rows,)))
 
 
@@ -138,13 +143,10 @@ class Constant(nnx.Variable):
     """
 
 
-def number(value: float | Lane, *, field: str, low: float, high: float) -> float | Constant:
+def number(value: float | Lane) -> float | Constant:
     """The attribute for a number that may be a lane: a float, or a `Constant` if it is one."""
-    values = value.values if isinstance(value, Lane) else (value,)
-    for each in values:
-        check_range(each, field=field, low=low, high=high)
     if isinstance(value, Lane):
-        return Constant(jnp.float32(values[0]), column=value.column)
+        return Constant(jnp.float32(value.values[0]), column=value.column)
     return float(value)
 
 

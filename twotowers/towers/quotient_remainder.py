@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.towers.lane import Lane
-from twotowers.towers.parts import SmallTable, Tower
+from twotowers.towers.lane import Lanes
+from twotowers.towers.parts import Ratio, SmallTable, Tower, Variance
 
 
 class QuotientRemainderTower(Tower):
@@ -30,9 +30,9 @@ class QuotientRemainderTower(Tower):
         self,
         pairs: int,
         *,
-        ratio: float | Lane = 10.0,
+        ratio: Lanes[Ratio] = 10.0,
         baseline: float = 1.0,
-        variance: float = 1e-5,
+        variance: Variance = 1e-5,
         rngs: nnx.Rngs,
     ):
         self.remainder = SmallTable(pairs, ratio, variance, rngs)

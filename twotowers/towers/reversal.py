@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from pydantic import Field
 
-from twotowers.errors import InputError, check_choice, check_range
-from twotowers.towers.head import LABELS, Head
-from twotowers.towers.lane import Lane
+from twotowers.errors import InputError
+from twotowers.towers.head import Head
+from twotowers.towers.lane import Lanes
 from twotowers.towers.parts import linear, number, reverse, value_of
-
-CLICKS = ("click", *LABELS)
-"""What the adversary may predict."""
 
 
 class Reversal(Head):
@@ -37,10 +35,10 @@ class Reversal(Head):
         self,
         units: int = 0,
         *,
-        scale: float | Lane = 1.0,
+        scale: Lanes[Annotated[float, Field(ge=0, le=1e6)]] = 1.0,
         label: Literal["click", "relevance", "prediction"] = "click",
         reads: Literal["logit", "hidden"] = "logit",
-        weight: float | None = None,
+        weight: Annotated[float, Field(ge=-1e3, le=1e3)] | None = None,
         rngs: nnx.Rngs,
     ):
         """Initialise an adversary.
@@ -54,10 +52,8 @@ class Reversal(Head):
             weight: where all of w start, in [-1e3, 1e3]; drawn if None.
             rngs: source of randomness.
         """
-        self.scale = number(scale, field="scale", low=0, high=1e6)
-        check_choice(label, CLICKS, field="label")
+        self.scale = number(scale)
         self.labels = () if label == "click" else (label,)
-        check_choice(reads, ("logit", "hidden"), field="reads")
         self.reads_hidden = reads == "hidden"
         if self.reads_hidden and not units:
             raise InputError(
@@ -68,7 +64,6 @@ class Reversal(Head):
         width = units if self.reads_hidden else 1
         self.layer = linear(width, 1, rngs=rngs)
         if weight is not None:
-            check_range(weight, field="weight", low=-1e3, high=1e3)
             self.layer.kernel[...] = jnp.full((width, 1), weight)
 
     def losses(

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.errors import InputError, check_choice
 from twotowers.losses.cells import cell_logits, cell_losses, click_losses
 from twotowers.models.additive import Additive
 from twotowers.models.protocol import CellModel
@@ -21,7 +20,7 @@ from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.head import Head
 from twotowers.towers.lane import KNOWN, Lane
 from twotowers.towers.linear import LinearTower
-from twotowers.towers.parts import HIGHEST_RATE, Constant, drop, embedding, number
+from twotowers.towers.parts import Constant, drop, embedding, number
 
 TOWERS = {"linear": LinearTower, "deep": DeepTower, "embedding": EmbeddingTower}
 """Relevance towers that need no options."""
@@ -105,7 +104,7 @@ class TwoTowers(nnx.Module):
             self.bias = KnownExamination(positions)
         else:
             self.bias = PositionTower(examination, positions, rngs=rngs)
-        self.dropout = number(dropout, field="examination.dropout", low=0, high=HIGHEST_RATE)
+        self.dropout = number(dropout)
         self.heads = nnx.List(heads)
 
     @property
@@ -281,7 +280,6 @@ def two_towers(
     rngs = nnx.Rngs(seed)
     model = model or Additive()
     if isinstance(tower, str):
-        check_choice(tower, TOWERS, field="tower")
         relevance = TOWERS[tower](pairs if tower == "embedding" else width, rngs=rngs)
     else:
         relevance = tower(width, rngs=rngs)
@@ -289,12 +287,5 @@ def two_towers(
         model, relevance, positions, examination=examination, dropout=dropout, rngs=rngs
     )
     for build in heads:
-        head = build(towers.units, rngs=rngs)
-        if missing := set(head.needs) - set(model.parts):
-            raise InputError(
-                f"the model {type(model).__name__} has no {', '.join(sorted(missing))}",
-                field=f"heads.{type(head).__name__}",
-                expected="a model with these parts",
-            )
-        towers.heads.append(head)
+        towers.heads.append(build(towers.units, rngs=rngs))
     return towers

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from twotowers.claims.data_provenance import REAL, STAND_IN, UNVERIFIED, weakest
+from twotowers.experiment.objects import dumped, shown
 from twotowers.report.words import seed_range
 
 if TYPE_CHECKING:
@@ -133,9 +134,10 @@ def _named(option: Any, settings: set[str], *groups: str) -> Iterator[tuple[str,
 def _page_need(plan: Planner, paper: str, name: str) -> dict:
     """A setting with its whole log and training, or a study, as it is run."""
     need = plan.papers[paper].need(name)
+    said = shown(dumped(need)).items()
     return {
         "kind": type(need).__name__.lower(),
-        "parameters": need.plain(),
+        "parameters": {key: value for key, value in said if key not in ("name", "study")},
         "logs": plan.records_of(paper, [name]),
         **_origin(plan, paper, [name]),
     }

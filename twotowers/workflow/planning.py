@@ -18,12 +18,10 @@ if __name__ == "__main__":
     gc.disable()  # It would take a quarter of the seconds of this short process.
 
 from twotowers.errors import InputError
-from twotowers.experiment.any_log import LOGS
-from twotowers.experiment.config import Config, read_config
-from twotowers.experiment.kinds import sources
-from twotowers.experiment.log import Log
+from twotowers.experiment.components import sources
+from twotowers.experiment.config import RunConfig, read_config
+from twotowers.experiment.objects import dumped, files_of
 from twotowers.experiment.paper import Paper, load_paper
-from twotowers.experiment.settings import Setting
 from twotowers.experiment.simulated import ANNOTATED
 from twotowers.experiment.studies import Study
 from twotowers.files.artefacts import atomic
@@ -34,11 +32,8 @@ from twotowers.workflow import descriptions
 from twotowers.workflow.dataset_jobs import dataset_jobs
 from twotowers.workflow.evidence import evidence_digest, recorded
 from twotowers.workflow.plan import REFUSED, WILDCARDS
-from twotowers.workflow.provenance import Edge, code_digest
+from twotowers.workflow.provenance import code_digest
 from twotowers.workflow.targets import ENDINGS, Targets
-
-ANY_LOG = "twotowers/experiment/any_log.py"
-"""The module that imports the classes of all logs."""
 
 STAGES = {
     **dict.fromkeys(("generate_standin", "encode", "fetch", "parse"), 3),
@@ -55,7 +50,7 @@ class Planner(Targets):
         config, papers, root: see `Targets`.
     """
 
-    def __init__(self, config: Config, papers: Mapping[str, Paper], root: Path = ROOT):
+    def __init__(self, config: RunConfig, papers: Mapping[str, Paper], root: Path = ROOT):
         super().__init__(config, papers, root)
         self.code = partial(code_digest, root=self.root)
 
@@ -139,13 +134,11 @@ class Planner(Targets):
                 },
             }
         for name, setting in paper.settings.items():
-            code = self.code(
-                "scripts/fit_setting.py",
-                *self.fit_sources(key, name),
-                unused=other_logs(setting.log),
-            )
             # A seed more or less changes no other fit.
-            said = setting.model_copy(update={"seeds": None}).plain()
+            said = dumped(setting.model_copy(update={"seeds": None}))
+            trees = [f"{TRANSFER.replace('.', '/')}.py"] if setting.transfer else []
+            own = {*files_of(said, self.root), *trees}
+            code = self.code("scripts/fit_setting.py", *sorted(own))
             for seed in paper.seeds_of(name):
                 inputs = setting.log.fit_inputs(
                     files,
@@ -187,18 +180,17 @@ class Planner(Targets):
         if inputs is None:
             return
         dataset = log.datasets[0] if log.datasets else "lists"
+        said = dumped(log)
         jobs["clicks"].setdefault(
             f"{key}|{dataset}|{log.name}|{seed}",
             {
                 "inputs": inputs,
                 "params": {
                     "code": self.code(
-                        "scripts/simulate_clicks.py",
-                        *sources(log.kinds, self.root),
-                        unused=other_logs(log),
+                        "scripts/simulate_clicks.py", *sorted({*files_of(said, self.root)})
                     ),
                     "paper": key,
-                    "log": log.plain(),
+                    "log": said,
                     "seed": seed,
                 },
             },
@@ -256,12 +248,6 @@ class Planner(Targets):
 
     # The code of a job, besides the script of its rule
 
-    def fit_sources(self, paper: str, name: str) -> list[str]:
-        """The files of a setting's model, method, towers, heads and users."""
-        setting: Setting = self.papers[paper].settings[name]
-        found = sources([*setting.kinds, *setting.log.kinds], self.root)
-        return found + ([f"{TRANSFER.replace('.', '/')}.py"] if setting.transfer else [])
-
     def _item(self, paper: str, name: str) -> dict:
         item = self.papers[paper].items[name]
         drawing = item.drawing(paper, self.papers[paper].root)
@@ -270,8 +256,9 @@ class Planner(Targets):
             "inputs": self.results_of(paper, item.needs),
             "params": {
                 "code": self.code("scripts/draw_item.py", *files),
+                "module": drawing.module.__name__,
+                "drawing": item.parameters,
                 "paper": paper,
-                "drawing": item.draw,
                 "note": descriptions.source_note(self, paper, name),
                 "caption": item.caption,
             },
@@ -350,12 +337,6 @@ class PaperFiles:
     def has(self, dataset: str, part: str) -> bool:
         """Whether a data set has a part, such as annotations."""
         return part in self.plan.dataset(dataset).of.splits
-
-
-def other_logs(log: Log) -> list[Edge]:
-    """What a job imports of other classes than that of its log, and does not use."""
-    files = {kind: f"{kind.__module__.replace('.', '/')}.py" for kind in LOGS.values()}
-    return [(ANY_LOG, file) for kind, file in files.items() if kind is not type(log)]
 
 
 def make_plan(

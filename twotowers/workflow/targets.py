@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from twotowers.errors import InputError, check_choice
-from twotowers.experiment.config import Config, DataSet
+from twotowers.experiment.config import DataSet, RunConfig
 from twotowers.experiment.matrix import item_needs
 from twotowers.experiment.paper import Paper
 from twotowers.root import ROOT
@@ -26,7 +26,7 @@ class Targets(Places):
         root: the project's folder.
     """
 
-    def __init__(self, config: Config, papers: Mapping[str, Paper], root: Path = ROOT):
+    def __init__(self, config: RunConfig, papers: Mapping[str, Paper], root: Path = ROOT):
         super().__init__(*(f"{root}/{config.scale}" for root in (config.results, config.figures)))
         self.config, self.papers, self.root = config, papers, Path(root)
 

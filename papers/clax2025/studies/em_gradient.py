@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from papers.clax2025.names import HIDDEN
-from twotowers.experiment.kinds import build_model
+from twotowers.experiment.components import build_model
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.fitting.steps import Problem
