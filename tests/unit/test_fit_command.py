@@ -307,7 +307,7 @@ def test_a_user_may_stop_a_command(log, monkeypatch, capsys):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("twotowers.commands.fit.log_of", stop)
+    monkeypatch.setattr("twotowers.commands.fit.opened", stop)
     assert fit(log) == 130
     assert capsys.readouterr().err == "stopped: nothing was written\n"
 

@@ -13,12 +13,11 @@ import argparse
 from typing import Any
 
 from twotowers.commands.fit import add_prior, prior_of, reading_notes, report
-from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
-from twotowers.commands.telling import tell
+from twotowers.commands.options import FORMAT_HELP, add_reader_options, opened
+from twotowers.commands.output import show
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.fits.defaults import TEST
-from twotowers.logs.click_log import check_out
 from twotowers.models.names import MODELS
 
 EPILOG = FORMAT_HELP
@@ -50,28 +49,25 @@ def run(options: argparse.Namespace) -> int:
                     "a saved fit is not fitted again", field="--fitted", expected=f"no {option}"
                 )
     prior, test = prior_of(options), TEST if options.test is None else options.test
-    if options.out:
-        check_out(options.log, options.out, ".csv")
     saved = [load(path) for path in options.fitted or ()]
-    log = log_of(options)
-    tell(f"read as {log.layout}")
+    log = opened(options, ".csv")
     named = [name for each in options.models or () for name in each.split(",") if name]
     models = saved or list(dict.fromkeys(named or MODELS))
     table = compare(log, models, prior=prior, test=test, seed=options.seed or 0)
-    tell(f"{log.pages:,} pages", *reading_notes(log))
-    tell(*with_differences(table.to_dict("records")))
+    show(f"{log.pages:,} pages", *reading_notes(log))
+    show(*with_differences(table.to_dict("records")))
     if options.out:
         with atomic(options.out) as temporary:
             table.to_csv(temporary, index=False)
-        tell(f"saved in {options.out}")
+        show(f"saved in {options.out}")
     return 0
 
 
 def with_differences(rows: list[dict[str, Any]]) -> list[str]:
     """A line per model, with how far it is behind the best."""
     first, *lines = report(rows)
-    found = [f"{first} {'behind':>9} {'error':>8}"]
+    table = [f"{first} {'behind':>9} {'error':>8}"]
     for row, line in zip(rows, lines, strict=True):
         error = "" if row["error"] != row["error"] else f"{row['error']:8.4f}"
-        found.append(f"{line} {row['behind']:9.4f} {error:>8}".rstrip())
-    return found
+        table.append(f"{line} {row['behind']:9.4f} {error:>8}".rstrip())
+    return table

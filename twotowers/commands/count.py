@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
-from twotowers.commands.telling import tell
+from twotowers.commands.output import show
 from twotowers.errors import InputError
 from twotowers.logs.click_log import bytes_of, check_out
 from twotowers.logs.formats.wscd import write_wscd
@@ -69,10 +69,10 @@ def run(options: argparse.Namespace) -> int:
     else:
         write = {"sessions": Log.write, "clax": write_clax, "wscd": write_wscd}[options.to]
         written = f"{write(log, out):,} pages"
-    tell(f"read as {log.layout}")
+    show(f"read as {log.layout}")
     if options.to in ("cells", "sessions"):
-        tell(*seen_lines(log.seen))
-    tell(f"{written} written to {out}")
+        show(*seen_lines(log.seen))
+    show(f"{written} written to {out}")
     if numbered:
-        tell(f"the ids of its numbers: {beside(out)}")
+        show(f"the ids of its numbers: {beside(out)}")
     return 0

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, as_typed, log_of, tell_read
-from twotowers.commands.telling import tell
+from twotowers.commands.options import add_bias, add_reader_options, as_typed, opened
+from twotowers.commands.output import show
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,13 +34,10 @@ def run(options: argparse.Namespace) -> int:
     """Diagnose the log; returns the exit status."""
     from twotowers.diagnosis.diagnose import PAGE, diagnose  # here: options need no science
     from twotowers.diagnosis.page import numbers_of
-    from twotowers.logs.click_log import check_out
 
-    check_out(options.log, options.out, PAGE, beside=[numbers_of(options.out)])
-    log = log_of(options)
-    tell_read(log)
-    found = diagnose(log, options.features, options.policy, options.bias)
-    tell(as_typed(str(found)))
-    found.save(options.out)
-    tell(f"written to {options.out}")
-    return 1 if found.red else 0
+    log = opened(options, PAGE, beside=[numbers_of(options.out)], bias=True)
+    diagnosis = diagnose(log, options.features, options.policy, options.bias)
+    show(as_typed(str(diagnosis)))
+    diagnosis.save(options.out)
+    show(f"written to {options.out}")
+    return 1 if diagnosis.red else 0

@@ -12,11 +12,11 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
-from twotowers.commands.telling import tell
+from twotowers.commands.options import FORMAT_HELP, add_reader_options, opened
+from twotowers.commands.output import show
 from twotowers.errors import InputError
 from twotowers.fits.defaults import MEAN, PRIOR
-from twotowers.logs.click_log import ClickLog, check_out
+from twotowers.logs.click_log import ClickLog
 from twotowers.logs.health import copied_lines
 from twotowers.logs.sessions import seen_lines
 from twotowers.models.names import MODELS
@@ -71,25 +71,22 @@ def run(options: argparse.Namespace) -> int:
 
     # Options are checked before the log is read, which may take minutes.
     how = fitter(options.model, prior_of(options), options.positions)
-    if options.out:
-        check_out(options.log, options.out, ".parquet")
-    log = log_of(options)
-    tell(f"read as {log.layout}")
+    log = opened(options, ".parquet")
     part, held_out = log, None
     if options.test:
         shares = {"train": 1 - options.test, "test": options.test}
         part, held_out = log.split(shares, seed=options.seed).values()
     fitted = how.fit(part)
     if log.counted:
-        tell(f"{fitted.name} fitted to {len(fitted.pairs):,} query-document pairs, counted")
+        show(f"{fitted.name} fitted to {len(fitted.pairs):,} query-document pairs, counted")
     else:
         further = "which are predicted here" if held_out is None else f"{held_out.pages:,} held out"
-        tell(f"{part.pages:,} pages to fit, {further}", *reading_notes(part))
-        tell(*report([{"model": fitted.name, **fitted.evaluate(held_out or part)}]))
-    tell(*fitted.notes())
+        show(f"{part.pages:,} pages to fit, {further}", *reading_notes(part))
+        show(*report([{"model": fitted.name, **fitted.evaluate(held_out or part)}]))
+    show(*fitted.notes())
     if options.out:
         fitted.save(options.out)
-        tell(f"saved in {options.out}")
+        show(f"saved in {options.out}")
     return 0
 
 

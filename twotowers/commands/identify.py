@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, log_of, told
-from twotowers.commands.telling import tell
+from twotowers.commands.options import add_bias, add_reader_options, given, log_of
+from twotowers.commands.output import show
 from twotowers.fits.defaults import FEATURE, REPAIRS
 
 
@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> int:
     """Test the log; returns the exit status."""
     from twotowers.analysis.identification import any_log, identify  # here: options need no science
 
-    log = log_of(options) if told(options) else any_log(options.log)
-    found = identify(
+    log = log_of(options) if given(options) else any_log(options.log)
+    result = identify(
         log,
         bias=options.bias,
         feature=options.feature,
@@ -47,8 +47,8 @@ def run(options: argparse.Namespace) -> int:
         repair=options.repair,
     )
     if log.layout.columns or log.layout.format != "rows":  # Otherwise it is a table of any columns.
-        tell(f"read as {log.layout}")
-    tell(str(found))
-    if found.identified and options.repair:
-        tell(f"nothing to {options.repair}: the log is connected already")
-    return 0 if found.identified else 1
+        show(f"read as {log.layout}")
+    show(str(result))
+    if result.identified and options.repair:
+        show(f"nothing to {options.repair}: the log is connected already")
+    return 0 if result.identified else 1

@@ -11,10 +11,9 @@ from __future__ import annotations
 import argparse
 
 from twotowers.commands.fit import add_prior, prior_of, reading_notes
-from twotowers.commands.options import add_reader_options, log_of
-from twotowers.commands.telling import tell
+from twotowers.commands.options import add_reader_options, opened
+from twotowers.commands.output import show
 from twotowers.errors import InputError
-from twotowers.logs.click_log import check_out
 from twotowers.models.names import MODELS
 
 TO = ("trec", "csv", "ranklib", "rre", "opensearch")
@@ -50,7 +49,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Fit, grade and write; returns the exit status."""
-    # Here: options need no science.
     from twotowers.fits.fitting import fitter
     from twotowers.fits.judgments import check_ids, grading, judgments_of
     from twotowers.fits.reduction import check_of_documents
@@ -65,14 +63,12 @@ def run(options: argparse.Namespace) -> int:
     )
     how = fitter(options.model, prior_of(options))
     check_of_documents(how.name, how.model)
-    check_out(options.log, options.out)
-    log = log_of(options)
-    tell(f"read as {log.layout}")
+    log = opened(options)
     check_ids(log, options.to)
     fitted = how.fit(log)
-    tell(*reading_notes(log), *fitted.notes())
-    found = judgments_of(fitted, grades)
-    tell(*found.lines())
-    found.write(options.out, options.to)
-    tell(f"written to {options.out}")
+    show(*reading_notes(log), *fitted.notes())
+    judged = judgments_of(fitted, grades)
+    show(*judged.lines())
+    judged.write(options.out, options.to)
+    show(f"written to {options.out}")
     return 0

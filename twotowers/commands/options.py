@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
-from twotowers.commands.telling import tell
+from twotowers.commands.output import show
 from twotowers.errors import InputError
 from twotowers.fits.defaults import BIAS
-from twotowers.logs.click_log import ClickLog, read_log
+from twotowers.logs.click_log import ClickLog, check_out, read_log
 from twotowers.logs.layouts import USUAL
 from twotowers.logs.opening import FORMATS
 
@@ -28,7 +30,7 @@ def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
         "log", help="a file, a pattern of files such as 'part-*.parquet', or a folder of such parts"
     )
     group = parser.add_argument_group(
-        "how to read the log", "The format and the columns are recognised if they are not told."
+        "how to read the log", "The format and the columns are recognised unless they are given."
     )
     group.add_argument("--format", choices=[*FORMATS], help="its format")
     group.add_argument(
@@ -86,22 +88,35 @@ def log_of(options: argparse.Namespace) -> ClickLog:
     return read_log(options.log, format=options.format, columns=columns, **settings)
 
 
-def tell_read(log: ClickLog) -> None:
-    """Say what the log was taken for, before an estimate of position bias."""
-    tell(f"read as {log.layout}")
-    if "seen" in log.settings:
-        tell("warning: documents were left out by clicks (--seen), which biases propensities")
-    if log.settings.get("gaps") == "close":
-        tell(
+def opened(
+    options: argparse.Namespace, *endings: str, beside: Sequence[Path] = (), bias: bool = False
+) -> ClickLog:
+    """The log that the options name, once it is known that results can be written.
+
+    Args:
+        options: with `out`, a file or None.
+        endings: of that file; none for any.
+        beside: files that are written with it.
+        bias: warn of what biases an estimate of position bias.
+    """
+    if options.out:
+        check_out(options.log, options.out, *endings, beside=beside)
+    log = log_of(options)
+    show(f"read as {log.layout}")
+    if bias and "seen" in log.settings:
+        show("warning: documents were left out by clicks (--seen), which biases propensities")
+    if bias and log.settings.get("gaps") == "close":
+        show(
             "warning: where gaps were closed (--gaps close), documents count as higher than users "
             "saw them; --column shown_at=POSITION --bias shown_at keeps their positions"
         )
+    return log
 
 
-def told(options: argparse.Namespace) -> bool:
+def given(options: argparse.Namespace) -> bool:
     """Whether an option says how to read the log."""
-    given = (getattr(options, name, None) for name in (*SETTINGS, "format", "column"))
-    return any(each is not None for each in given)
+    values = (getattr(options, name, None) for name in (*SETTINGS, "format", "column"))
+    return any(each is not None for each in values)
 
 
 def as_typed(error: InputError | str) -> str:

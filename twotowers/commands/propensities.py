@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, log_of, tell_read
-from twotowers.commands.telling import tell
+from twotowers.commands.options import add_bias, add_reader_options, opened
+from twotowers.commands.output import show
 from twotowers.errors import check_range
 from twotowers.fits.defaults import ESTIMATORS as NAMES
 from twotowers.report.words import numbered
@@ -39,22 +39,18 @@ def run(options: argparse.Namespace) -> int:
     import numpy as np
 
     from twotowers.analysis.propensities import ENDINGS, check_links, propensities
-    from twotowers.logs.click_log import check_out
 
     if options.swaps is not None:
         check_range(options.swaps, field="--swaps", low=1, high=1e12)
         check_links(options.estimator)
-    if options.out:
-        check_out(options.log, options.out, *ENDINGS)
-    log = log_of(options)
-    tell_read(log)
-    found = propensities(log, bias=options.bias, estimator=options.estimator)
-    tell(str(found))
+    log = opened(options, *ENDINGS, bias=True)
+    curve = propensities(log, bias=options.bias, estimator=options.estimator)
+    show(str(curve))
     if options.swaps is not None:
-        proposed = found.swaps(pages=options.swaps)
-        tell(f"swaps to run, on {numbered(options.swaps, 'page')} each way:")
-        tell(proposed.to_string(index=False, float_format="{:.3g}".format))
+        proposed = curve.swaps(pages=options.swaps)
+        show(f"swaps to run, on {numbered(options.swaps, 'page')} each way:")
+        show(proposed.to_string(index=False, float_format="{:.3g}".format))
     if options.out:
-        found.write(options.out)
-        tell(f"written to {options.out}")
-    return 0 if np.isfinite(found.curve.estimate).all() else 1
+        curve.write(options.out)
+        show(f"written to {options.out}")
+    return 0 if np.isfinite(curve.curve.estimate).all() else 1

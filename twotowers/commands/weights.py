@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, log_of, tell_read
-from twotowers.commands.telling import tell
-from twotowers.errors import InputError
+from twotowers.commands.options import add_bias, add_reader_options, opened
+from twotowers.commands.output import show
 from twotowers.fits.defaults import WEIGHED_BY as BY
-from twotowers.logs.click_log import check_out
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -39,16 +37,10 @@ def run(options: argparse.Namespace) -> int:
     from twotowers.analysis.weights import ENDINGS, weights
     from twotowers.fits.saved import load
 
-    check_out(options.log, options.out, *ENDINGS)
-    by = options.by
-    if by.endswith(".parquet"):
-        by = load(by)
-    elif by not in BY:
-        raise InputError(f"{by!r}", field="--by", expected=f"{', '.join(BY)}, or a saved fit")
-    log = log_of(options)
-    tell_read(log)
-    found = weights(log, by=by, bias=options.bias, clip=options.clip)
-    tell(*found.lines())
-    found.write(options.out, per=options.per)
-    tell(f"written to {options.out}")
+    by = load(options.by) if options.by.endswith(".parquet") else options.by
+    log = opened(options, *ENDINGS, bias=True)
+    weighed = weights(log, by=by, bias=options.bias, clip=options.clip)
+    show(*weighed.lines())
+    weighed.write(options.out, per=options.per)
+    show(f"written to {options.out}")
     return 0

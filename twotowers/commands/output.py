@@ -6,7 +6,7 @@ import os
 import sys
 
 
-def tell(*lines: str) -> None:
+def show(*lines: str) -> None:
     """Print lines. Whoever has closed the pipe, as `head` does, has seen enough."""
     try:
         if lines:
