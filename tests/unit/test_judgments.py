@@ -79,7 +79,7 @@ def test_weights_of_a_fit_say_where_they_are_its_prior(tmp_path):
     for by in (fitted, tt.load(tmp_path / "pbm.parquet"), "pbm"):
         found = tt.weights(log, by=by)
         told = found.frame()["reason"].tolist()
-        assert told == ["", "the log does not tell; this is the fit's prior"]
+        assert told == ["", "the log has no evidence; this is the fit's prior"]
         found.write(tmp_path / "weights.csv")
         rows = pd.read_csv(tmp_path / "weights.csv")
         assert rows["doubtful"].tolist() == [0, 1] * 300
@@ -207,7 +207,7 @@ def test_bad_arguments_of_judgments_are_told(fitted, options, told):
 
 
 def test_a_model_that_tells_no_document_from_another_is_refused():
-    with pytest.raises(tt.InputError, match="tells no document"):
+    with pytest.raises(tt.InputError, match="one probability for all documents"):
         tt.fit(pages(100), "rctr").judgments()
 
 
@@ -346,7 +346,7 @@ def test_a_fit_of_independent_clicks_weighs_and_others_do_not(fitted, tmp_path, 
     with pytest.raises(tt.InputError, match="depends on the clicks above"):
         tt.weights(pages(300), by=ubm)
     for name in ("rctr", "dctr"):
-        with pytest.raises(tt.InputError, match="it tells no examination from relevance"):
+        with pytest.raises(tt.InputError, match="no examination of its own"):
             tt.weights(pages(300), by=tt.fit(pages(300), name))
     pages(300).to_csv(tmp_path / "log.csv", index=False)
     ubm.save(tmp_path / "ubm.parquet")

@@ -60,7 +60,7 @@ def test_what_no_document_links_has_a_reason_and_no_number(tmp_path, capsys):
     assert "no document was shown both here and at the reference" in printed
     found = tt.propensities(log).frame()
     assert found.loc[2, ["estimate", "error", "low", "high"]].isna().all()
-    assert "never tells those without an estimate" in printed
+    assert "gives the others an estimate" in printed
 
 
 def test_one_page_that_links_two_halves_is_told_as_a_bridge():
@@ -192,7 +192,7 @@ def test_clicks_of_the_other_form_are_noticed(estimator, other):
     assert wrong in str(tt.propensities(log, estimator=estimator))
     assert wrong not in str(tt.propensities(log, estimator=other))
     assert tt.propensities(log, estimator="all_pairs").slope is None
-    assert bool(tt.weights(log).doubts) == (estimator == "conditional")
+    assert bool(tt.weights(log).warnings) == (estimator == "conditional")
 
 
 def test_what_too_few_clicks_link_is_not_said_to_be_apart():
@@ -200,7 +200,7 @@ def test_what_too_few_clicks_link_is_not_said_to_be_apart():
     log.loc[log["position"] == 3, "clicks"] = 0
     said = str(tt.propensities(log))
     assert "too few documents link those without an estimate" in said
-    assert "never tells" not in said
+    assert "no amount" not in said
 
 
 def test_clicks_that_were_left_out_are_told():

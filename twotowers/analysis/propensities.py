@@ -51,9 +51,9 @@ FORMS = {"conditional": "product", "odds": "additive"}
 WITHOUT_GRAPH = ("all_pairs", "adjacent_chain", "pivot_one")
 """Of these, the information is no graph between bias factors."""
 TARGET = 0.1
-"""The error of a log-ratio that sessions are told for: about a tenth of the ratio."""
+"""The error of a log-ratio for which sessions are forecast: about a tenth of the ratio."""
 UNLIKE = 1.5
-"""An `inflation` above it is told."""
+"""An `inflation` above it is printed."""
 ENDINGS = (".csv", ".parquet")
 """Of files that a curve is written to."""
 WIDTH = 24
@@ -70,7 +70,7 @@ class Propensities:
         curve: the estimates.
         estimator: by which they were made.
         bias: the columns that name a bias factor.
-        counts: what the log tells.
+        counts: clicks and impressions of pairs that were shown at several positions.
         log: the log, which `write` does not replace.
         seen: what the reader counted, such as clicks that it left out.
         level: of the intervals.
@@ -140,14 +140,14 @@ class Propensities:
         known = ratio[np.isfinite(ratio)]
         return max(1.0, float(np.median(known))) if len(known) else 1.0
 
-    def doubts(self) -> Iterator[str]:
-        """Say what speaks against the whole curve: clicks that were left out, copies, or the test
+    def warnings(self) -> Iterator[str]:
+        """What speaks against the whole curve: clicks that were left out, copies, or the test
         `slope`."""
-        strays = self.seen.get("clicks_off_page", 0)
-        if strays > STRAY * max(self.seen.get("clicks", 0), 1):
+        off_page_clicks = self.seen.get("clicks_off_page", 0)
+        if off_page_clicks > STRAY * max(self.seen.get("clicks", 0), 1):
             yield (
-                f"{strays:,} clicks were left out, for their documents are not on their pages: was "
-                "the log read as it is meant?"
+                f"{off_page_clicks:,} clicks were left out, for their documents are not on their "
+                "pages: was the log read as it is meant?"
             )
         counts = np.append(self.counts.impressions, self.counts.clicks)
         if (times := multiple(counts, (self.counts.clicks > 0).sum())) > 1:
@@ -158,8 +158,8 @@ class Propensities:
         if self.slope is not None and self.slope.p < SURE:
             yield (
                 f"these clicks do not follow the {FORMS[self.estimator]} form that this curve "
-                f"supposes (p = {self.slope.p:.1g}), so its intervals say too much: twotowers "
-                "diagnose compares two forms"
+                f"supposes (p = {self.slope.p:.1g}), so its intervals are too narrow: "
+                "twotowers diagnose compares two forms"
             )
 
     def links(self) -> Native:
@@ -186,7 +186,7 @@ class Propensities:
             error: standard error of the logarithm of a ratio; .1 is about a tenth of the ratio.
 
         Returns:
-            a frame: the bias columns, and `times`; infinite where nothing in the log tells.
+            a frame: the bias columns, and `times`; infinite where the log has no evidence.
         """
         times = sessions_needed(self.curve, 1.0, error, self.growth)
         return native(self.curve.names.assign(times=times), self.kind)
@@ -258,7 +258,7 @@ class Propensities:
         curve, names = self.curve, self.curve.names
         pairs = numbered(len(self.counts.cluster), "query-document pair")
         yield (
-            f"only documents that changed places tell of bias: {pairs} with "
+            f"only documents that changed places show bias: {pairs} with "
             f"{numbered(self.counts.clicks.sum(), 'click')}, at several of "
             f"{numbered(len(names), 'bias factor')}"
         )
@@ -271,9 +271,9 @@ class Propensities:
                 yield f"{label:<{width}}  {'-':>11}  {curve.reason[k]}"
                 continue
             bar = "█" * max(round(WIDTH * curve.estimate[k] / top), 1)
-            told = "reference" if k == curve.reference else self._interval(k)
+            interval = "reference" if k == curve.reference else self._interval(k)
             doubt = f"  {curve.reason[k]}" if curve.reason[k] else ""
-            yield f"{label:<{width}}  {curve.estimate[k]:>11.3f}  {told:<20}{bar}{doubt}"
+            yield f"{label:<{width}}  {curve.estimate[k]:>11.3f}  {interval:<20}{bar}{doubt}"
         yield from self._weak()
 
     def _interval(self, k: int) -> str:
@@ -281,7 +281,7 @@ class Propensities:
         return "anything" if low * ANYTHING < high else f"{low:.3f} to {high:.3f}"
 
     def _weak(self) -> Iterator[str]:
-        """Lines on the weakest link, on how many more sessions would tell, and on a wrong form."""
+        """Lines on the weakest link, on how many more sessions are needed, and on a wrong form."""
         if self.estimator not in WITHOUT_GRAPH and len(self.strength.links):
             names = self.curve.names
             yield weakest_link(self.strength, lambda k: ", ".join(map(str, names.iloc[k])))
@@ -294,16 +294,16 @@ class Propensities:
         finite = times[np.isfinite(times)]
         if (times == np.inf).any():
             yield (
-                "a log of this kind never tells those without an estimate; swaps would"
+                "no amount of such logs gives the others an estimate; swaps would"
                 if np.unique(self.counts.component).size > 1
-                else "too few documents link those without an estimate; swaps would tell them"
+                else "too few documents link those without an estimate; swaps would link them"
             )
         if finite.max(initial=0) > 1:
             yield (
                 f"{finite.max():.2g} times this log would know every other ratio to a tenth "
                 f"(error {TARGET:g})"
             )
-        yield from self.doubts()
+        yield from self.warnings()
 
 
 def check_links(estimator: str) -> None:

@@ -39,22 +39,22 @@ class Weights:
         bias: the columns that name a bias factor.
         clip: the largest weight.
         log: the log whose rows they weigh.
-        doubts: what speaks against all of them, as far as it is known.
+        warnings: what speaks against all of them, as far as it is known.
     """
 
     table: pd.DataFrame
     bias: tuple[str, ...]
     clip: float
     log: ClickLog
-    doubts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def frame(self) -> Native:
         """A row per bias factor.
 
         Returns:
             a frame: the bias columns; propensity (examination relative to the first position),
-            low and high (95 %), weight (1 / propensity, at most `clip`; missing where the log does
-            not tell), impressions and clicks of the log, clipped, and reason (why there is no
+            low and high (95 %), weight (1 / propensity, at most `clip`; missing where the log has
+            no evidence), impressions and clicks of the log, clipped, and reason (why there is no
             propensity, or why to doubt it).
         """
         return native(pa.Table.from_pandas(self.table, preserve_index=False), self.log.kind)
@@ -66,7 +66,7 @@ class Weights:
 
     @property
     def effective(self) -> float:
-        """Effective number of clicks: how many of one weight would tell as much.
+        """Effective number of clicks: how many of one weight would be as precise.
 
         It is (sum w)^2 / sum w^2 over clicks of weights w (Kish 1965), at most `clicks`.
         """
@@ -160,9 +160,9 @@ class Weights:
             )
         if not known.all():
             yield (
-                f"without a weight: {(~known).sum()} of {len(table)}, because the log does not "
-                f"tell; {numbered(table['clicks'][~known].sum(), 'click')}. Leave their rows out, "
-                "both clicked and not"
+                f"without a weight: {(~known).sum()} of {len(table)}, because the log has no "
+                f"evidence; {numbered(table['clicks'][~known].sum(), 'click')}. Leave out their "
+                "rows, clicked or not"
             )
         doubtful = known & table["reason"].ne("")
         if doubtful.any():
@@ -177,7 +177,7 @@ class Weights:
         )
         if not self.log.counted:
             yield "twotowers diagnose tests whether clicks depend on the clicks above"
-        yield from self.doubts
+        yield from self.warnings
 
 
 def weights(
@@ -196,7 +196,7 @@ def weights(
         clip: the largest weight, from 1 on.
 
     Returns:
-        a weight for each bias factor. One of which the log does not tell has none, and a reason.
+        a weight for each bias factor. One without evidence in the log has none, and a reason.
 
     Raises:
         InputError: examination of the fitted model depends on the clicks above, an argument is out
@@ -212,13 +212,13 @@ def weights(
     bias = check_names(bias, field="bias")
     check_by(by, bias)
     log = as_log(log)
-    doubts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     if not isinstance(by, str) or by == PBM:
         curve = _of_fit(fit_click_model(log, by) if isinstance(by, str) else by, log)
     else:
-        found = propensities(log, bias=bias, estimator=by)
-        shown = {"impressions": found.counts.shown, "clicks": found.counts.clicked}
-        curve, doubts = found.curve.frame().assign(**shown), tuple(found.doubts())
+        estimated = propensities(log, bias=bias, estimator=by)
+        shown = {"impressions": estimated.counts.shown, "clicks": estimated.counts.clicked}
+        curve, warnings = estimated.curve.frame().assign(**shown), tuple(estimated.warnings())
     table = curve[list(bias)].reset_index(drop=True)
     propensity = curve["estimate"].to_numpy(float)
     with np.errstate(divide="ignore"):
@@ -234,7 +234,7 @@ def weights(
         clipped=known & (full > clip),
         reason=curve["reason"].to_numpy(),
     )
-    return Weights(table, tuple(bias), clip, log, doubts)
+    return Weights(table, tuple(bias), clip, log, warnings)
 
 
 def check_by(by: str | Fit, bias: Sequence[str]) -> None:
@@ -254,7 +254,7 @@ def check_by(by: str | Fit, bias: Sequence[str]) -> None:
             + (
                 "whether a document is examined depends on the clicks above it"
                 if above
-                else "it tells no examination from relevance"
+                else "it has no examination of its own"
             ),
             field="by",
             expected="'conditional', a fit of 'pbm'"
@@ -266,17 +266,17 @@ def check_by(by: str | Fit, bias: Sequence[str]) -> None:
 
 def _of_fit(fit: Fit, log: ClickLog) -> pd.DataFrame:
     """Examination of a position-based fit, relative to the first position, and what to doubt."""
-    found: Any = fit._of_part("examination").to_pandas().set_index("position")
-    first = found.index.min()
-    ratios = found[["estimate", "low", "high"]] / found.loc[first, "estimate"]
+    examination: Any = fit._of_part("examination").to_pandas().set_index("position")
+    first = examination.index.min()
+    ratios = examination[["estimate", "low", "high"]] / examination.loc[first, "estimate"]
     ratios.loc[first] = ratios.loc[first, "estimate"]  # The reference is certain, as in a curve.
-    told = propensities(log)
-    shown = {"impressions": told.counts.shown, "clicks": told.counts.clicked}
-    curve = told.curve.frame().assign(**shown).set_index("position")
-    every = found.index.union(curve.index)  # The fit may be of another log.
-    curve, known = curve.reindex(every), every.isin(found.index)
-    untold = "the log does not tell; this is the fit's prior"
-    reason = np.where(curve["estimate"].notna(), curve["reason"], untold)
+    estimate = propensities(log)
+    shown = {"impressions": estimate.counts.shown, "clicks": estimate.counts.clicked}
+    curve = estimate.curve.frame().assign(**shown).set_index("position")
+    every = examination.index.union(curve.index)  # The fit may be of another log.
+    curve, known = curve.reindex(every), every.isin(examination.index)
+    no_evidence = "the log has no evidence; this is the fit's prior"
+    reason = np.where(curve["estimate"].notna(), curve["reason"], no_evidence)
     columns = {name: curve[name].fillna(0) for name in shown}
     columns["reason"] = np.where(known, reason, "the fit has no such position")
     return ratios.reindex(every).assign(**columns).reset_index()

@@ -75,7 +75,7 @@ def check_of_documents(name: str, model: ClickModel) -> None:
     """Raise InputError for a model that has one probability for all documents."""
     if "attraction" not in model.parts:
         raise InputError(
-            f"{name} tells no document from another",
+            f"{name} has one probability for all documents",
             field="model",
             expected="a model with attraction",
         )
