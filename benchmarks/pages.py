@@ -141,8 +141,7 @@ TABLES: dict[str, Table] = {
     "clickmodels-clax": Table(
         "beside_clax",
         "model : upper | from the file, s = file : # | CLAX, s = clax file : # | "
-        "times faster = faster file : # | from arrays, s = arrays : # | "
-        "times faster = faster arrays : # | conditional perplexity = conditional : .4f | "
+        "times faster = faster file : # | conditional perplexity = conditional : .4f | "
         "CLAX's = clax conditional : .4f | reached : ? | at the optimum = optimum : .4f",
         beside_clax.compared,
     ),
@@ -155,15 +154,14 @@ TABLES: dict[str, Table] = {
     ),
     "clickmodels-longest": Table(
         "clickmodels",
-        "model : upper | pairs : , | reading, s = read : # | "
+        "model : upper | reading, s = read : # | "
         "estimation, s = estimation : # | peak memory, GB = fit_gb : .2f",
         lambda rows: [row for row in rows if row["what"] == "copies"],
     ),
     "clickmodels-errors": Table(
         "clickmodels",
         "model : upper | probabilities = number : , | EM, s = estimation : # | "
-        "errors, s = errors : # | peak memory before, GB = fit_gb : .2f | "
-        "with errors, GB = peak_gb : .2f",
+        "errors, s = errors : # | peak memory, GB = peak_gb : .2f",
         lambda rows: [row for row in rows if row["what"] == "errors"],
     ),
     "gpu": Table(
