@@ -193,9 +193,6 @@ def test_what_is_not_named_stays_a_wildcard(plan):
     assert plan.record("fit", seed=7) == "out/smoke/logs/fits/{paper}/{setting}/7.log"
 
 
-def test_a_name_that_a_file_does_not_have_is_an_error(plan):
-    with pytest.raises(TypeError, match="'study'"):
-        plan.file("fit", study="theory")
 
 
 def test_every_record_can_be_told_from_its_artefacts_wildcards():

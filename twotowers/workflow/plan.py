@@ -109,8 +109,6 @@ class Places:
 
     def _filled(self, template: str, names: dict) -> str:
         places = {place: f"{{{place}}}" for place in re.findall(r"{(\w+)}", template)}
-        if unknown := names.keys() - places:
-            raise TypeError(f"{template} has no place for {sorted(unknown)}")
         roots = {"results": self.results, "figures": self.figures}
         return template.format(**places | roots | names)
 
