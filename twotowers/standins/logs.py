@@ -124,13 +124,8 @@ def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> No
         check_choice(name, ["yandex"], field="name", what="no stand-in with pages")
         write_sessions(path, generate_pages(sessions=size, seed=seed))
     else:
-        write_cells(path, generate_log(name, sessions=size, seed=seed))
-
-
-def write_cells(path: str | Path, log: pa.Table) -> None:
-    """Write a log as cells."""
-    with atomic(path) as temporary:
-        pq.write_table(log, temporary)
+        with atomic(path) as temporary:
+            pq.write_table(generate_log(name, sessions=size, seed=seed), temporary)
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,15 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from scipy.special import expit
 
+from twotowers.files.artefacts import atomic
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.counting import count_cells
 from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
 from twotowers.splits import LOG, PAGES
-from twotowers.standins.logs import write_cells
 from twotowers.standins.users import LENGTH, Users, clicks_of
 
 NAME = "wscd"
@@ -107,7 +108,8 @@ def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> No
     if part == PAGES:
         write_sessions(path, generate_pages(sessions=size, seed=seed))
     else:
-        write_cells(path, generate_log(sessions=size, seed=seed))
+        with atomic(path) as temporary:
+            pq.write_table(generate_log(sessions=size, seed=seed), temporary)
 
 
 def draw(
