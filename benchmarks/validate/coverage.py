@@ -44,7 +44,6 @@ from twotowers.claims.statistics import frequency_interval
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.harvesting import harvest
-from twotowers.fitting.marginal import fit_marginal
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics
@@ -203,9 +202,8 @@ ESTIMATORS: dict[str, Callable[[PairCounts], object]] = {
     "adjacent chain": lambda counts: harvest(counts, "adjacent_chain"),
     "pivot one": lambda counts: harvest(counts, "pivot_one"),
     "click rates": lambda counts: harvest(counts, "naive"),
-    "marginal": fit_marginal,
 }
-SLOW = {"marginal", "additive"}
+SLOW = {"additive"}
 """Estimators that see one draw in twenty, unless they are judged."""
 
 
@@ -298,7 +296,6 @@ def draw_priors(relevance: str, seed: int) -> list[dict]:
         "truth": truth,
         "conditional": fit_conditional(counts).estimate,
         "all pairs": harvest(counts).estimate,
-        "marginal": fit_marginal(counts).estimate,
         "click rates": harvest(counts, "naive").estimate,
     }
     statistics = Statistics.of_cells(
@@ -324,7 +321,7 @@ STUDIES = {
     "coverage": Study("propensities", "setting", SETTINGS, one_draw, summary, draws=200),
     "priors": Study("propensities_priors", "relevance", ("independent", "following"), draw_priors),
 }
-NAMES = {"additive": "odds", "marginal": "empirical Bayes"}
+NAMES = {"additive": "odds"}
 
 
 def tables() -> dict[Path, dict[str, str]]:

@@ -133,20 +133,6 @@ def test_harvesting_weighs_no_links(estimator):
         found.links()
 
 
-def test_a_law_of_attraction_alone_is_doubtful():
-    # Documents of positions 1 and 2, and others of 3 and 4: only their law compares the two parts.
-    log = cells(90).query("position < 3")
-    far = log.assign(document=log["document"] + 500, position=log["position"] + 2)
-    for both, told in [
-        (pd.concat([log, far]), "doubtful: no document links it to the reference"),
-        (pd.concat([log, far[far["position"] == 3]]), "no document was shown both here"),
-        (cells(90), ""),
-    ]:
-        reason = tt.propensities(both, estimator="empirical_bayes").frame()["reason"][2]
-        assert reason.startswith(told)
-        assert bool(reason) == bool(told)
-
-
 @pytest.mark.parametrize("bias", ["position", [], [1], None, 3])
 def test_bias_is_a_list_of_names(bias):
     for asked in (tt.propensities, tt.diagnose, tt.weights, tt.identify):

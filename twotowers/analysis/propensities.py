@@ -16,7 +16,6 @@ from twotowers.fits.defaults import BIAS, STRAY, SURE
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.harvesting import harvest
-from twotowers.fitting.marginal import fit_marginal
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.specification import Slope, fit_slope
 from twotowers.identifiability.strength import (
@@ -40,16 +39,14 @@ ESTIMATORS: dict[str, Callable[..., Curve]] = {
     "all_pairs": partial(harvest, estimator="all_pairs"),
     "adjacent_chain": partial(harvest, estimator="adjacent_chain"),
     "pivot_one": partial(harvest, estimator="pivot_one"),
-    "empirical_bayes": fit_marginal,
 }
 """Estimators by name. `conditional` is the default, because its intervals keep their promise
 (benchmarks/validate/coverage.py)."""
-HARVESTED = ("all_pairs", "adjacent_chain", "pivot_one", "empirical_bayes")
-"""These also need pairs without a click."""
 FORMS = {"conditional": "product", "odds": "additive"}
 """The form of examination and relevance that an estimator supposes, where a test of it is known."""
 WITHOUT_GRAPH = ("all_pairs", "adjacent_chain", "pivot_one")
-"""Of these, the information is no graph between bias factors."""
+"""Of these, the information is no graph between bias factors. They also need pairs without a
+click."""
 TARGET = 0.1
 """The error of a log-ratio for which sessions are forecast: about a tenth of the ratio."""
 UNLIKE = 1.5
@@ -329,7 +326,7 @@ def propensities(
         bias: columns that together name the bias factor, such as ["position", "device"].
         estimator: "conditional"; "odds" (the conditional logit: ratios of odds, for users whose
             log-odds add up); "all_pairs", "adjacent_chain" or "pivot_one" (intervention
-            harvesting); or "empirical_bayes".
+            harvesting).
         level: of the intervals, in [.5, .999].
 
     Returns:
@@ -350,7 +347,7 @@ def propensities(
     bias = check_names(bias, field="bias")
     log = as_log(log)
     cells = log.count(["query", "document", *bias])
-    counts = PairCounts.of_counts(cells, bias, clicked=estimator not in HARVESTED)
+    counts = PairCounts.of_counts(cells, bias, clicked=estimator not in WITHOUT_GRAPH)
     if not counts.clicked.sum():
         raise no_clicks(log)
     reference = reference_of(counts)
