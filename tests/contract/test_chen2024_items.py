@@ -13,7 +13,7 @@ from papers.chen2024.judges.cells import CLICKS
 from papers.chen2024.judges.theorems import LAST
 from papers.chen2024.simulation import EXAMINATION
 from papers.chen2024.studies import example2 as example2_study
-from tests.contract.chen2024 import SEEDS, made_up
+from tests.claimed import claimed
 from tests.items import drawing, experiment
 from twotowers.claims import published
 from twotowers.claims.longform import read_results, write_results
@@ -41,9 +41,9 @@ def results(tmp_path_factory):
     """From settings and studies to their results, written and read as jobs and items do."""
     folder = tmp_path_factory.mktemp("fits")
     paths = {}
-    for (name, seed), rows in made_up().groupby(["setting", "seed"]):
+    for (name, seed), rows in claimed("chen2024").groupby(["setting", "seed"]):
         path = folder / f"{name}-{seed}.parquet"
-        rows = rows.drop(columns=["paper", "setting", "seed", "stands_on"])
+        rows = rows.drop(columns=["paper", "setting", "seed"])
         empty = [column for column in rows if rows[column].isna().all() and column != "position"]
         write_results(rows.drop(columns=empty), path, paper="chen2024", setting=name, seed=seed)
         paths.setdefault(name, []).append(path)
@@ -61,7 +61,7 @@ def table_of(name: str, results, bands: pd.DataFrame = BANDS) -> pd.DataFrame:
 
 def test_all_results_of_the_paper_are_read_together(results):
     """As the claims are: a lane must not hold words in one study and numbers in another."""
-    studies = set(made_up()["setting"])
+    studies = set(claimed("chen2024")["setting"])
     assert set(results(studies)["setting"]) == studies
 
 
@@ -69,8 +69,10 @@ def test_the_study_of_example2_has_the_lanes_that_its_item_takes():
     sizes = [{"features": 3, "factors": 2, "rows": [4, 8]}]
     limit = {"features": 3, "factors": [5], "rows": 7}
     studied = example2_study.run(None, seed=1, sizes=sizes, repeats=5, limit=limit)
-    drawn = select(made_up(), setting="example2").drop(columns=["paper", "setting", "seed"])
-    assert set(studied) - {"position"} == set(drawn.dropna(axis=1)) - {"stands_on"}
+    drawn = select(claimed("chen2024"), setting="example2").drop(
+        columns=["paper", "setting", "seed"]
+    )
+    assert set(studied) - {"position"} == set(drawn.dropna(axis=1))
     lanes = studied[["feature_vectors", "bias_factors", "rows"]].drop_duplicates()
     assert lanes.to_numpy().tolist() == [[3, 2, 4], [3, 2, 8], [3, 5, 7]]
 
@@ -100,7 +102,7 @@ def test_an_items_csv_is_what_the_page_needs(name, results, tmp_path):
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_draw_what_there_is(name, results):
     """One run, and nothing published."""
-    one = results(TEXTS[name].needs).query("seed == 1")
+    one = results(TEXTS[name].needs).query("seed == 0")
     figure = item(name).draw(item(name).table(one, BANDS.iloc[:0]))
     assert all(panel.has_data() or panel.patches for panel in figure.axes)
 
@@ -161,7 +163,7 @@ def test_table1_states_mean_and_deviation_over_runs(results):
     where = {"method": "rate_dla", "repair": "plain", "metric": "mcc", "source": "reproduced"}
     found = select(table, **where).set_index("statistic")
     runs = {"setting": "k2", "method": "rate_dla", "repair": "plain", "metric": "mcc"}
-    values = select(made_up(), **runs, views=CLICKS)["value"]
+    values = select(claimed("chen2024"), **runs, views=CLICKS)["value"]
     assert found.loc["mean", "value"] == pytest.approx(values.mean())
     assert found.loc["sd", "value"] == pytest.approx(values.std(ddof=1))
     assert rf"${values.mean():.3f} \pm .{values.std(ddof=1):.3f}$".replace(".0.", ".") in item(
@@ -203,7 +205,7 @@ def test_published_numbers_are_told_apart_by_their_lanes():
     assert not means.duplicated(lanes).any()
     assert means["value"].notna().all()
     assert (means["seed"] == 0).all()
-    assert set(means["setting"]) <= set(made_up()["setting"])
+    assert set(means["setting"]) <= set(claimed("chen2024")["setting"])
     ranged = select(BANDS, sweep="features")
     assert set(ranged["bound"]) == {"<", ">"}
     one = select(means, setting="k2", method="rate_dla", repair="plain", metric="mcc")
@@ -230,7 +232,7 @@ def test_a_missing_study_is_named(name, results):
 
 
 def test_connection_counts_draws_over_seeds_and_repeats():
-    frames = select(made_up(), setting="connectivity-yahoo")
+    frames = select(claimed("chen2024"), setting="connectivity-yahoo")
     table = connection.table(frames, BANDS, dataset="yahoo", sweep="contexts")
     drawn = select(frames, sweep="contexts", metric="connected")
     for row in select(table, metric="connected").itertuples():
@@ -297,7 +299,7 @@ def test_fig6_has_the_truth_and_every_run(results):
     np.testing.assert_allclose(truth, EXAMINATION / EXAMINATION[0])
     each = select(table, components=3, method="rate_dla", repair="plain", position=7)
     runs = each[each["statistic"].str.startswith("run ")]
-    assert sorted(runs["statistic"]) == sorted(f"run {seed}" for seed in SEEDS)
+    assert sorted(runs["statistic"]) == sorted(f"run {seed}" for seed in range(10))
     found = select(results(["k3"]), repair="plain", position=7, metric="position_bias")
     summary = over_seeds(found.assign(value=np.exp(found["value"])), ["metric"])
     assert select(each, statistic="mean")["value"].item() == summary["value"].item()
@@ -308,7 +310,7 @@ def test_redrawn_keeps_the_two_kinds_of_run_apart(results):
     lanes = table.groupby("lists").size()
     assert lanes.to_dict() == {"once": 4 * 5, "each": 2 * 5}, "those made up here"
     each = select(table_of("redrawn", results), lists="each", method="naive", metric="mcc")
-    assert each["statistic"].str.startswith("run ").sum() == len(SEEDS)
+    assert each["statistic"].str.startswith("run ").sum() == 10
 
 
 def test_example2_interval_is_that_of_a_frequency(results):

@@ -15,11 +15,13 @@ from papers.hager2023.claims import CLAIMS
 from papers.hager2023.items import budgets, datasets, marks, performance, two_documents
 from papers.hager2023.studies import lists, mechanism, theory
 from papers.hager2023.studies import onehot as onehot_study
+from tests.claimed import claimed
 from tests.items import drawing, experiment
 from tests.unit.simulated import write_world
-from twotowers.claims.claims import judge
-from twotowers.claims.published import bands, results, runs
+from twotowers.claims.claims import REPRODUCED, UNDECIDED, judge
+from twotowers.claims.published import bands, runs
 from twotowers.claims.statistics import select
+from twotowers.claims.verdicts import decide
 from twotowers.experiment.simulated import Policy, Sessions, SimulatedLog, draw_cells
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.cells import Pairs
@@ -110,13 +112,33 @@ def test_printed_means_are_those_of_the_runs(printed):
         assert round(abs(values.std() - row.sd), 5) <= 0.51 * 10**-digits, row
 
 
-def test_the_printed_table_bears_its_own_claims_out():
-    table = results("hager2023")
-    verdicts = {
-        number: judge(AT[number], table).verdict
-        for number in ("5a", "7a", "7b", "7c", "9a", "9b", "10a", "10b", "10c", "15a", "15b", "16")
-    }
-    assert set(verdicts.values()) == {"reproduced"}, verdicts
+# Judges.
+
+
+def of_seeds(count: int) -> pd.DataFrame:
+    return claimed("hager2023").query("seed < @count")
+
+
+@pytest.mark.parametrize(
+    ("names", "count", "words"),
+    [
+        (("9", "10", "11", "12", "15"), 9, "the thesis tests over 10 runs, and here are 9"),
+        (("13",), 3, "deviations between 3 runs, and the thesis has 10"),
+    ],
+)
+def test_the_thesis_test_needs_its_runs(names, count, words):
+    for name in (name for name in AT if name.rstrip("abc") in names):
+        enough = decide(AT[name], of_seeds(10))
+        few = decide(AT[name], of_seeds(count))
+        assert (few.verdict, few.reason) == (UNDECIDED, words)
+        assert enough.verdict == REPRODUCED or enough.cause != few.cause
+
+
+def test_the_least_significant_difference_has_the_p_of_the_test():
+    least = grid.least_significant(0.2, 0.1, 10, 0.01)
+    t, p = grid.t_test(0.5 + least, 0.2, 0.5, 0.1, 10)
+    assert t > 0
+    assert p == pytest.approx(0.01)
 
 
 # Studies.

@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 from papers.hager2025.claims import CLAIMS
-from papers.hager2025.judges.fits import MISFIT
+from tests.claimed import altered
 from tests.items import drawing, experiment
-from tests.judging import Change, altered, by, mutation_tests
 from twotowers.claims import published
-from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
+from twotowers.claims.claims import CONTRADICTED, REPRODUCED, UNDECIDED
 from twotowers.claims.judging import judge_all
 from twotowers.claims.statistics import BAND, select
 
@@ -40,135 +39,13 @@ def synthetic(seeds: int = 3) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def truth(rows: pd.DataFrame) -> pd.Series:
-    return -np.log(rows["position"].astype(float))
-
-
-def mirrored(rows: pd.DataFrame) -> pd.Series:
-    return 2 * truth(rows) - rows["value"]
-
-
-def off(rows: pd.DataFrame) -> pd.Series:
-    return rows["value"] + 0.3 * (rows["position"] > 1)
-
-
-def of_lane(rows: pd.DataFrame, **lane) -> np.ndarray:
-    """The values of the same rows in another lane."""
-    columns = ["setting", "strength", "temperature", "weighting", "metric", "position"]
-    wanted = rows[columns].assign(**lane).astype(AUTHORS[columns].dtypes)
-    return wanted.merge(AUTHORS, on=columns, how="left")["value"].to_numpy()
-
-
-def like(**lane) -> Change:
-    """The values of the same rows in another lane."""
-    return partial(of_lane, **lane)
-
-
-def constant(rows: pd.DataFrame) -> float:
-    return 0.7
-
-
-def following_bias(rows: pd.DataFrame) -> np.ndarray:
-    bias = of_lane(rows, metric="position_bias", position=10)
-    return 1 - np.abs(bias + np.log(10))
-
-
-BIAS = {"metric": "position_bias", "strength": 1, "weighting": "none"}
-INVERSE = {**BIAS, "strength": -1}
-WEIGHTED = {**BIAS, "weighting": "ips"}
-NDCG = {"metric": "ndcg@10"}
-MISFITS = [lane["setting"] for lane in MISFIT.values()]
-FITS = ["fit-linear", "fit-deep"]
-
-
-def parts_of(number: str) -> list[str]:
-    """The claims of a number, or those of its letters that are named behind it."""
-    claim = number.rstrip(ascii_lowercase)
-    letters = number.removeprefix(claim) or ascii_lowercase
-    parts = [name for name in JUDGED if name.rstrip(ascii_lowercase) == claim]
-    return [name for name in parts if name == claim or name[-1] in letters]
-
-
-# Claim (and letters), change, rows to change, and words of the condition that it must break.
-MUTATIONS = [
-    ("1", off, {**BIAS, "setting": FITS, "temperature": 0}, "|error at rank 10|"),
-    ("1", off, {**BIAS, "setting": FITS, "temperature": 1, "position": 25}, "|error at rank 25|"),
-    ("2", truth, {**BIAS, "setting": "fit-embedding", "temperature": 0}, "at tau 0"),
-    ("2", off, {**BIAS, "setting": "fit-embedding", "temperature": 0.666}, ">= .333"),
-    *(
-        (name, off, {**lane, "setting": fits, "temperature": 0.333, "position": k}, f"position {k}")
-        for name, lane, fits in (("3ab", INVERSE, FITS), ("3c", BIAS, "fit-embedding"))
-        for k in (5, 10)
-    ),
-    ("4", truth, {**BIAS, "setting": MISFITS, "temperature": 0}, "position k"),
-    ("4", mirrored, {**BIAS, "setting": MISFITS}, "position k"),
-    ("4", like(temperature=0.666), {**BIAS, "setting": MISFITS, "temperature": 0.333}, "rises"),
-    ("5", truth, {**BIAS, "setting": MISFITS, "temperature": 1}, "tau 1 is above"),
-    ("5", truth, {**BIAS, "setting": MISFITS, "temperature": 0}, "that at tau 0"),
-    ("6abc", truth, {**INVERSE, "setting": MISFITS, "temperature": 0}, "position k"),
-    ("6abc", mirrored, {**INVERSE, "setting": MISFITS}, "position k"),
-    ("6abc", like(temperature=0), {**INVERSE, "setting": MISFITS, "temperature": 0.333}, "rises"),
-    ("6def", like(temperature=0.333), {**INVERSE, "setting": MISFITS, "temperature": 0}, ""),
-    ("7", like(weighting="none"), {**WEIGHTED, "setting": MISFITS}, "with weighting is at most"),
-    ("7", like(weighting="none"), {**WEIGHTED, "setting": MISFITS}, "that without"),
-    ("7", truth, {**WEIGHTED, "setting": MISFITS, "temperature": 0}, "the change"),
-    ("7", truth, {**WEIGHTED, "setting": MISFITS, "temperature": [0.333, 0.666, 1]}, "each tau"),
-    ("8a", constant, {**NDCG, "setting": "example-expert"}, "to alpha 1"),
-    ("8a", like(strength=0), {**NDCG, "setting": "example-expert", "strength": -1}, "to alpha -1"),
-    ("8b", like(strength=0), {**NDCG, "setting": "example-expert", "strength": 0.666}, "to 1,"),
-    ("8b", like(strength=0), {**NDCG, "setting": "example-expert", "strength": -0.666}, "to -1,"),
-    ("9a", like(setting="example-expert"), {**NDCG, "setting": "example-deep"}, ""),
-    ("9b", like(setting="example-expert"), {**BIAS, "setting": "example-deep"}, ""),
-    ("10", following_bias, {**NDCG, "setting": [*MISFITS, "example-deep"]}, ""),
-]
-MUTATIONS = [
-    (name, change, where, words)
-    for number, change, where, words in MUTATIONS
-    for name in parts_of(number)
-]
-
-
-@pytest.mark.parametrize("name", JUDGED)
-def test_the_authors_numbers_bear_out_their_claims(name):
-    refuted = name in REFUTED
-    assert judge(JUDGED[name], AUTHORS).verdict == (CONTRADICTED if refuted else REPRODUCED)
-
-
-def test_what_the_authors_numbers_refute_can_be_borne_out():
-    """By unbiased estimates, and by an inverse policy that mirrors the forward one."""
-    forward = {**BIAS, "setting": "misfit-expert"}
-    changes = {
-        "3c": altered(AUTHORS, truth, {"setting": "fit-embedding", "metric": "position_bias"}),
-        "6f": altered(
-            AUTHORS,
-            lambda rows: 2 * truth(rows) - of_lane(rows, strength=1),
-            {**forward, "strength": -1},
-        ),
-        "7c": altered(
-            AUTHORS, like(weighting="none"), {**forward, "weighting": "ips", "temperature": 0}
-        ),
-        "9b": altered(AUTHORS, truth, {**BIAS, "setting": "example-deep"}),
-    }
-    assert changes.keys() == REFUTED
-    for name, results in changes.items():
-        assert judge(JUDGED[name], results).verdict == REPRODUCED, name
-
-
-def test_seed_noise_does_not_change_what_the_means_show():
-    """By the judge alone three seeds, and one, show the same as the means."""
-    # Claim 7 allows less than this noise where two fits are of one function.
-    for results in (synthetic(1), synthetic(3)):
-        for name in JUDGED.keys() - set(parts_of("7")):
-            verdict = CONTRADICTED if name in REFUTED else REPRODUCED
-            assert judge(JUDGED[name], results).verdict == verdict, name
-
-
 def test_what_three_seeds_of_this_noise_decide():
     """Never the opposite; one seed decides nothing."""
     paper = experiment("hager2025")
     items = {name: item.needs for name, item in paper.items.items()}
     data = dict.fromkeys(paper.needs, "stand-in")
-    claims = [claim for name, claim in JUDGED.items() if name not in parts_of("7")]
+    # Claim 7 allows less than this noise where two fits are of one function.
+    claims = [claim for name, claim in JUDGED.items() if not name.startswith("7")]
     one, three = (
         judge_all(claims, synthetic(seeds), AUTHORS, items=items, data=data).set_index("claim")
         for seeds in (1, 3)
@@ -179,20 +56,6 @@ def test_what_three_seeds_of_this_noise_decide():
     wrong = {name: CONTRADICTED if name not in REFUTED else REPRODUCED for name in three.index}
     assert not (three["verdict"] == pd.Series(wrong)).any()
     assert (three["verdict"] != UNDECIDED).mean() > 0.5
-
-
-test_that_judges_fail, test_that_mutations_are_all = mutation_tests(
-    JUDGED, lambda: AUTHORS, MUTATIONS
-)
-
-
-@pytest.mark.parametrize("name", JUDGED)
-def test_a_judge_without_its_data_says_so(name):
-    # All but one speak of deterministic rankings, too.
-    lane = select(AUTHORS, temperature=0.333 if name == "3c" else 0).index
-    judgement = judge(JUDGED[name], AUTHORS.drop(index=lane))
-    assert judgement.verdict == NOT_TESTABLE
-    assert "no results" in judgement.reason
 
 
 def test_published_results_are_complete_and_named_as_ours():
@@ -245,7 +108,7 @@ def test_figures_draw_what_there_is(name):
 
 @pytest.mark.parametrize("name", ["fig1", "fig5", "fig7"])
 def test_panels_of_different_levels_have_equal_spans_and_their_own_numbers(name):
-    raised = altered(AUTHORS, by(0.05), {"metric": "ndcg@10"})
+    raised = altered(AUTHORS, lambda rows: rows["value"] + 0.05, metric="ndcg@10")
     figure = item(name).draw(item(name).table(raised, BANDS))
     spans = [np.ptp(panel.get_ylim()) for panel in figure.axes]
     np.testing.assert_allclose(spans, spans[0])

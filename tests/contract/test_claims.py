@@ -1,0 +1,191 @@
+"""Every claim of every paper: on results on which it holds, on altered ones, on its authors'.
+
+`claimed/distances.csv` has how far each condition is from its threshold on the claimed results with
+seeded noise (number of values, the least, the mean), and `authors.csv` the verdicts on published
+numbers. After a change of judges or thresholds `python -m tests.contract.test_claims` writes them
+anew, and the diff shows what moved.
+"""
+
+from functools import cache, partial
+from importlib import import_module
+from string import ascii_lowercase
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.claimed import FOLDER, claimed
+from tests.items import experiment
+from twotowers.claims import published
+from twotowers.claims.claims import (
+    CONTRADICTED,
+    NOT_TESTABLE,
+    REPRODUCED,
+    Claim,
+    NotTestable,
+    TooFewRuns,
+    judge,
+    verdict_of,
+)
+from twotowers.claims.conditions import STEPS, UPPER, Condition
+from twotowers.claims.data_provenance import REAL, STAND_IN, UNVERIFIED
+from twotowers.root import ROOT
+
+PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/claims.py"))
+CLAIMS = {
+    (paper, claim.id): claim
+    for paper in PAPERS
+    for claim in import_module(f"papers.{paper}.claims").CLAIMS
+}
+# What only logs of a store that nobody else has, printed numbers, or runs with queries can tell.
+NEVER = {("zhang2023", "15"), ("zhang2023", "16"), ("zhang2023", "33")}
+NEVER |= {("hager2024", "1"), ("hager2024", "2"), ("hager2024", "37")}
+ON_RESULTS = sorted(CLAIMS.keys() - NEVER)
+
+
+@cache
+def authors(paper: str) -> pd.DataFrame:
+    return published.results(paper).assign(stands_on=REAL)
+
+
+@cache
+def needs(paper: str, item: str) -> tuple[str, ...]:
+    """What an item is drawn from, also if the scale leaves it out."""
+    items = experiment(paper, "paper").items
+    return (items if item in items else experiment(paper, "paper", only=item).items)[item].needs
+
+
+def seen(paper: str, claim: Claim) -> pd.DataFrame:
+    """The results of a claim's items on which it holds, or those that its authors published."""
+    if (paper, claim.id) in PUBLISHED:
+        return authors(paper)
+    results = claimed(paper)
+    own = results["setting"].isin([need for item in claim.items for need in needs(paper, item)])
+    return results[own].assign(stands_on=REAL)
+
+
+def noisy(results: pd.DataFrame) -> pd.DataFrame:
+    """So that no two numbers are equal; what is 0 or 1 may be a count."""
+    noise = np.random.default_rng(0).normal(scale=0.01, size=len(results))
+    values = results["value"]
+    return results.assign(value=values.where(values.isin([0, 1]), values * (1 + noise)))
+
+
+# All that these claims are about is published, and does not bear out four of them.
+REFUTED = {("hager2025", name) for name in ("3c", "6f", "7c", "9b")}
+PUBLISHED = {
+    name for name in CLAIMS if name[0] == "hager2025" and int(name[1].rstrip(ascii_lowercase)) <= 10
+}
+
+
+def distances() -> pd.DataFrame:
+    rows = []
+    for name in ON_RESULTS:
+        claim = CLAIMS[name]
+        for place, (each, measured) in enumerate(claim.measure(noisy(seen(name[0], claim)))):
+            if each.judged:
+                slack = each.slack(measured).to_numpy(float).clip(-1e9, 1e9)
+                rows.append((*name, place, len(slack), slack.min(), slack.mean()))
+    return pd.DataFrame(rows, columns=["paper", "claim", "condition", "values", "least", "mean"])
+
+
+def on_the_authors() -> pd.DataFrame:
+    """What a claim's judge says of its authors' numbers."""
+    rows = []
+    for (paper, number), claim in CLAIMS.items():
+        theirs = published.about(authors(paper), claim.item)
+        rows.append((paper, number, judge(claim, theirs).verdict))
+    return pd.DataFrame(rows, columns=["paper", "claim", "verdict"])
+
+
+RECORDED = {"distances": distances, "authors": on_the_authors}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_judges_measure_what_is_recorded(name):
+    recorded = pd.read_csv(FOLDER / f"{name}.csv", dtype={"claim": str}, keep_default_na=False)
+    pd.testing.assert_frame_equal(RECORDED[name](), recorded, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ON_RESULTS, ids=" ".join)
+def test_a_verdict_turns_at_each_threshold(name):
+    claim, results = CLAIMS[name], seen(name[0], CLAIMS[name])
+    judgement = judge(claim, results)
+    assert judgement.verdict == (CONTRADICTED if name in REFUTED else REPRODUCED), judgement
+    assert judgement.measured
+    within = [(each, moved(each, found, 1)) for each, found in claim.measure(results)]
+    assert verdict_of(within)[0] == REPRODUCED
+    for place, (each, found) in enumerate(within):
+        if each.judged:
+            beyond = [*within[:place], (each, moved(each, found, -1)), *within[place + 1 :]]
+            expected = NOT_TESTABLE if each.otherwise else CONTRADICTED
+            assert verdict_of(beyond)[0] == expected, each.words
+
+
+def moved(condition: Condition, measured, side: int):
+    """A number close to the threshold, on the side that meets the condition, or on the other."""
+    if not condition.judged:
+        return measured
+    if not condition.relation:
+        return side > 0
+    if condition.relation in STEPS:
+        return [0, side * STEPS[condition.relation]]
+    unit = float(np.ravel(measured[1])[0]) if condition.of else 1.0
+    off = 0 if condition.relation == "exactly" and side > 0 else 1e-6
+    number = condition.threshold * unit + off * side * (-1 if condition.relation in UPPER else 1)
+    return (number, unit) if condition.of else number
+
+
+@pytest.mark.parametrize("name", ON_RESULTS, ids=" ".join)
+def test_a_judge_says_what_it_lacks(name):
+    """Without a setting it answers, or names what is missing; so it does on a single seed."""
+    claim, results = CLAIMS[name], seen(name[0], CLAIMS[name])
+    parts = [results[results["setting"] != one] for one in results["setting"].unique()]
+    parts = [results.iloc[:0], *parts, results[results["seed"] == 0]]
+    lacking = [str(answer) for answer in map(partial(answered, claim), parts) if answer]
+    assert lacking
+    assert all(lacking)
+
+
+def answered(claim: Claim, results: pd.DataFrame) -> NotTestable | TooFewRuns | None:
+    try:
+        claim.measure(results)
+    except (NotTestable, TooFewRuns) as lacking:
+        return lacking
+    return None
+
+
+# Claims on data to which their stand-ins were adjusted, or whose very files are meant.
+ADJUSTED = {
+    "chen2024": {"10b", "11a", "11b", "15", "16a", "16b", "19", "27a", "27b"},
+    "dehaan2024": {"1"},
+}
+
+
+@pytest.mark.parametrize(
+    ("paper", "kind"), [*((paper, STAND_IN) for paper in PAPERS), ("chen2024", UNVERIFIED)]
+)
+def test_what_was_adjusted_is_no_evidence(paper, kind):
+    names = [number for of, number in ON_RESULTS if of == paper]
+    verdicts = {
+        name: judge(claim, seen(paper, claim).assign(stands_on=kind)).verdict
+        for name in names
+        for claim in [CLAIMS[paper, name]]
+    }
+    calibrated = {name for name, verdict in verdicts.items() if verdict == NOT_TESTABLE}
+    assert calibrated == ADJUSTED.get(paper, set())
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_claims_have_unique_names_and_whole_texts(paper):
+    claims = import_module(f"papers.{paper}.claims").CLAIMS
+    assert len({claim.id for claim in claims}) == len(claims)
+    for claim in claims:
+        texts = (claim.item, claim.statement, claim.where, claim.expected)
+        assert all(texts), claim.id
+        assert "{" not in "".join(texts), claim.id
+
+
+if __name__ == "__main__":
+    for name, table in RECORDED.items():
+        table().to_csv(FOLDER / f"{name}.csv", index=False, float_format="%.9g")
