@@ -193,8 +193,6 @@ def test_what_is_not_named_stays_a_wildcard(plan):
     assert plan.record("fit", seed=7) == "out/smoke/logs/fits/{paper}/{setting}/7.log"
 
 
-
-
 def test_every_record_can_be_told_from_its_artefacts_wildcards():
     """Wildcards of files and records agree, as Snakemake requires. A job has one record."""
     for kind, template in RECORDS.items():

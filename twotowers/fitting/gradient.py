@@ -30,8 +30,7 @@ from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError, check_range
 from twotowers.fitting.batches import draw_epochs, own_units
-from twotowers.fitting.optimizers import DECAYING, Optimizer, check_decay, check_rows
-from twotowers.fitting.rows import AllRows, UsedRows, split
+from twotowers.fitting.optimizers import DECAYING, Optimizer, check_decay
 from twotowers.towers.parts import Constant
 
 LOGGER = logging.getLogger(__name__)
@@ -69,8 +68,6 @@ class FitSettings:
         averaged: whether to validate and keep an exponential average of the parameters over about
             one epoch's steps (Polyak and Juditsky, 1992). It smooths out the noise of single
             batches. False keeps the parameters of the last step.
-        rows: whether a step updates only the rows of tables that its batch uses
-            (`twotowers.fitting.rows`). All other parameters are updated in each step.
 
     Example:
         >>> settings = FitSettings(learning_rate=0.01, batch=64, epochs=50, patience=3, min_delta=0)
@@ -86,7 +83,6 @@ class FitSettings:
     steps: int | None = field(default=None)
     weight_decay: float | None = field(default=None)
     averaged: bool = field(default=False)
-    rows: bool = field(default=False)
     optimizer: Optimizer | str | Mapping = field(default="adamw")
 
     def __post_init__(self):
@@ -100,7 +96,6 @@ class FitSettings:
             object.__setattr__(self, "weight_decay", DECAYING.get(self.optimizer.name, 0.0))
         check_range(self.weight_decay, field="weight_decay", low=0, high=10)
         check_decay(self.optimizer, self.weight_decay)
-        check_rows(self.rows, self.averaged)
         check_range(self.min_delta, field="min_delta", low=0, high=10)
 
 
@@ -151,9 +146,9 @@ def fit(
         varied: column -> [lanes, ...] values that differ between lanes: fields of the settings that
             `VARIED` names, and each `twotowers.towers.parts.Constant` of the model.
         starts: [lanes, parameters of a model] start of each lane, in the order of
-            `jax.flatten_util.ravel_pytree` of the model's state, without tables if `rows`.
+            `jax.flatten_util.ravel_pytree` of the model's state.
     """
-    graph, state, rest = split(model, rows=settings.rows)
+    graph, state, rest = nnx.split(model, nnx.Param, ...)
     optimised, rest = _per_lane(rest, settings, varied or {}, lanes)
     block = 1 if settings.steps is None else _block(lanes)
     now = _start(state, rest, optimised, settings, lanes, block, starts)
@@ -252,13 +247,12 @@ class _Lanes:
     history: jax.Array
 
 
-def _steps(settings: FitSettings, optimised: Mapping) -> AllRows | UsedRows:
+def _optimizer(settings: FitSettings, optimised: Mapping) -> optax.GradientTransformation:
     optimizer = settings.optimizer
     given = {"learning_rate": settings.learning_rate}
     if optimizer.name in DECAYING:
         given["weight_decay"] = settings.weight_decay
-    made = getattr(optax, optimizer.name)(**given | dict(optimised) | dict(optimizer.options))
-    return UsedRows(made) if settings.rows else AllRows(made)
+    return getattr(optax, optimizer.name)(**given | dict(optimised) | dict(optimizer.options))
 
 
 @partial(jax.jit, static_argnums=(3, 4, 5))
@@ -279,7 +273,7 @@ def _start(
         params=params,
         rest=rest,
         average=params if settings.averaged else None,
-        optimizer=jax.vmap(_steps(settings, {}).init)(params, rest),
+        optimizer=jax.vmap(_optimizer(settings, {}).init)(params),
         best=params,
         best_rest=rest,
         best_loss=jnp.full(count, jnp.inf),
@@ -325,7 +319,9 @@ def _train(
 
     def lane_step(params, rest, average, state, index, lane, optimised, key, counted):
         loss = partial(batch_loss, index=index, lane=lane, key=key, counted=counted)
-        params, rest, state = _steps(settings, optimised).step(loss, params, rest, state)
+        gradient, rest = jax.grad(loss, has_aux=True)(params, rest)
+        updates, state = _optimizer(settings, optimised).update(gradient, state, params)
+        params = optax.apply_updates(params, updates)
         if settings.averaged:
             steps = settings.steps or -(-own[0].size[lane] // settings.batch)
             average = optax.incremental_update(params, average, 1 / steps)

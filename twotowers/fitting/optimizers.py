@@ -1,8 +1,7 @@
 """The optimisers of Optax that a training may name, and their options.
 
 This module does not import Optax, so a configuration is checked before heavy imports. Each
-optimiser treats each number alone: a lane's parameters are one vector without layers, and
-`twotowers.fitting.rows` steps on some rows of a table.
+optimiser treats each number alone: a lane's parameters are one vector without layers.
 """
 
 from __future__ import annotations
@@ -85,14 +84,4 @@ def check_decay(optimizer: Optimizer, decay: float | None) -> None:
             f"{optimizer.name!r} has no weight decay",
             field="weight_decay",
             expected=f"0, or one of the optimisers {', '.join(DECAYING)}",
-        )
-
-
-def check_rows(rows: bool, averaged: bool) -> None:
-    """Raise InputError if used rows are to be updated alone, and parameters to be averaged."""
-    if rows and averaged:
-        raise InputError(
-            "an average of parameters changes all rows in every step",
-            field="rows",
-            expected="false, or 'averaged: false'",
         )

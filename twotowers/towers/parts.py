@@ -64,13 +64,6 @@ def rows_of(pairs: int, ratio: float) -> int:
     return max(math.ceil(pairs / ratio), 1)
 
 
-class Table(nnx.Param):
-    """[rows] parameters that a tower looks up, only as `table[...][rows]`.
-
-    A fit may update the rows that a batch uses, and no others (`twotowers.fitting.rows`).
-    """
-
-
 class SmallTable(nnx.Module):
     """A table of parameters that is smaller than the number of query-document pairs.
 
@@ -97,9 +90,9 @@ class SmallTable(nnx.Module):
         return rows[jnp.argmin(jnp.abs(ratios - self.ratio[...]))]
 
 
-def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> Table:
+def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> nnx.Param:
     """[rows] parameters drawn from a normal distribution with mean 0."""
-    return Table(math.sqrt(variance) * _normal(rngs.params(), (rows,)))
+    return nnx.Param(math.sqrt(variance) * _normal(rngs.params(), (rows,)))
 
 
 # Starts. They have the distribution of Flax's defaults. NumPy draws them, because XLA would
