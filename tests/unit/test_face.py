@@ -388,7 +388,7 @@ def test_unknown_options_are_refused_by_name(rows):
 
 
 def test_what_a_model_does_not_have_is_refused(rows):
-    with pytest.raises(InputError, match="gctr tells no document from another"):
+    with pytest.raises(InputError, match="gctr has one probability"):
         tt.fit(rows, "gctr").relevance()
     with pytest.raises(InputError, match=r"dbn has no examination .*continuation"):
         tt.fit(rows, "dbn").examination()

@@ -300,7 +300,7 @@ def test_weights_are_clipped_and_tell_what_they_cost():
 def test_where_the_log_does_not_tell_there_is_no_weight():
     found = tt.weights(apart())
     assert found.frame()["weight"].isna().tolist() == [False, True]
-    assert any("Leave their rows out" in line for line in found.lines())
+    assert any("Leave out their" in line for line in found.lines())
 
 
 def test_weighted_clicks_count_relevance():
