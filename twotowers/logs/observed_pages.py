@@ -72,7 +72,6 @@ def observed_pages(
     bootstrap: bool = False,
     places: str | None = None,
     cut: bool = False,
-    bias: Sequence[str] = (),
 ) -> ObservedPages:
     """Read a log's pages and divide them.
 
@@ -82,10 +81,10 @@ def observed_pages(
         positions: positions on a page.
         seed: divides the log.
         bootstrap: whether the pages of each split are drawn again, with replacement.
-        places, cut, bias: see `twotowers.logs.page_arrays.page_arrays`.
+        places, cut: see `twotowers.logs.page_arrays.page_arrays`.
     """
     whole = Log.read(path)
-    log = page_arrays(whole, positions=positions, places=places, cut=cut, bias=bias, path=path)
+    log = page_arrays(whole, positions=positions, places=places, cut=cut, path=path)
     code, first = number_rows(np.where(log.where, log.pair + 1, 0))
     given = {"seed": seed, "path": path, "bootstrap": bootstrap}
     if all(isinstance(each, Portion) for each in shares.values()):
@@ -98,8 +97,7 @@ def observed_pages(
     for split, rows in found.items():
         place = np.broadcast_to(np.arange(positions, dtype=np.uint8), (len(rows), positions))
         clicks, where = log.clicks[rows], log.where[rows]
-        told = None if log.bias is None else log.bias[rows]
-        sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where, rows, told)
+        sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where, rows)
     return ObservedPages(log.pair[first], log.where[first], sessions, log.ids)
 
 

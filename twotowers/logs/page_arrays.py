@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,8 +32,6 @@ class Pages:
         pairs: number of query-document pairs.
         number: [rows] how often the log has the page, fractions allowed; None if once.
         ids: columns query and document of the pairs by number, if pairs have ids.
-        bias: [rows, positions, features] float32, bias features; 0 where no document is shown.
-            None if none were asked for.
     """
 
     pair: np.ndarray
@@ -43,7 +40,6 @@ class Pages:
     pairs: int
     number: np.ndarray | None = None
     ids: pa.Table | None = None
-    bias: np.ndarray | None = None
 
 
 def page_arrays(
@@ -52,7 +48,6 @@ def page_arrays(
     positions: int,
     places: str | None = None,
     cut: bool = False,
-    bias: Sequence[str] = (),
     path: object = None,
     by_id: bool = False,
 ) -> Pages:
@@ -64,7 +59,6 @@ def page_arrays(
         places: a bias feature with the position of each document, from 1 and rising, so that gaps
             stay; None if documents have the positions 1, 2, ...
         cut: whether documents below the last position are left out. Otherwise they are an error.
-        bias: bias features to read, columns of numbers.
         path: the log's file, for messages.
         by_id: whether pairs may have any order, which takes less time.
     """
@@ -90,21 +84,13 @@ def page_arrays(
                 expected="more positions",
             )
         document, click, page, at = document[kept], click[kept], page[kept], at[kept]
-    else:
-        kept = slice(None)
     pair, ids = _pairs(log, query[page], document, by_id)
     where = np.zeros((len(lengths), positions), bool)
     where[page, at] = True
     arrays = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
     for array, values in zip(arrays, (pair, click), strict=True):
         array[page, at] = values
-    features = None
-    if bias:
-        features = np.zeros((*where.shape, len(bias)), np.float32)
-        for place, name in enumerate(bias):
-            expected = "a number for each document; the data source's reading.bias keeps columns"
-            features[page, at, place] = _numbers(log, name, expected, path)[kept]
-    return Pages(*arrays, where, len(ids), ids=ids, bias=features)
+    return Pages(*arrays, where, len(ids), ids=ids)
 
 
 def read_page_arrays(path: str | Path, **how: Any) -> Pages:

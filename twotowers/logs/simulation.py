@@ -217,7 +217,6 @@ class Sessions:
         clicks: [sessions, positions] bool.
         where: [sessions, positions] bool, False behind the end of a list.
         page: [sessions] the number of each page in a real log, from 0; None if simulated.
-        bias: [sessions, positions, features] float32, bias features of a real log, if any are read.
     """
 
     query: np.ndarray
@@ -225,4 +224,3 @@ class Sessions:
     clicks: np.ndarray
     where: np.ndarray
     page: np.ndarray | None = None
-    bias: np.ndarray | None = None
