@@ -104,7 +104,7 @@ def likeness(ready: dict[str, Rankings]) -> float:
 def by_policy(ready: dict[str, Rankings], paper: Paper, seed: int) -> np.ndarray:
     """Test scores of the deep ranker, trained on the labels, without noise."""
     train, test = ready["train"], ready["test"]
-    options = paper.rankers["deep"].arguments()
+    options = paper.rankers["deep"].plain()
     return train_ranker("deep", train, train.label, options, seed=seed)(test, test.label)
 
 

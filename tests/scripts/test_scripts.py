@@ -34,11 +34,15 @@ from scripts import (
     train_policy,
 )
 from tests.items import experiment
+from tests.tasks import setting_of
 from tests.training import short
 from twotowers.claims.claims import NOT_TESTABLE
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.sources import Source, resolve, source
 from twotowers.errors import InputError
+from twotowers.experiment import fields
+from twotowers.experiment.any_log import AnyLog
+from twotowers.experiment.objects import dumped
 from twotowers.files.rankings import read_rankings
 from twotowers.logs.counting import count_cells, seen
 from twotowers.logs.observed import observed_splits
@@ -109,7 +113,8 @@ def policy(folder, rankings) -> Path:
 
 
 def simulate(policy: Path, path: Path, log: dict = SIMULATED) -> Path:
-    simulate_clicks.main({"policy": policy}, [path], paper=PAPER, log=log, seed=7)
+    said = dumped(fields.read(AnyLog, log))
+    simulate_clicks.main({"policy": policy}, [path], paper=PAPER, log=said, seed=7)
     return path
 
 
@@ -122,7 +127,12 @@ def clicks(folder, policy) -> Path:
 def fit(folder, rankings, policy, clicks) -> Path:
     path = folder / "fit.parquet"
     inputs = {**vars(rankings), "policy": policy, "clicks": clicks}
-    job = {"paper": PAPER, "name": "misfit-linear", "setting": SETTING, "seed": 7}
+    job = {
+        "paper": PAPER,
+        "name": "misfit-linear",
+        "setting": dumped(setting_of(SETTING)),
+        "seed": 7,
+    }
     fit_setting.main(inputs, [path], **job)
     return path
 
@@ -140,11 +150,11 @@ def run_appendix(rankings: SimpleNamespace, path: Path, *, name: str) -> None:
 
 def drawn(folder: Path, item: str, inputs: list[Path], *kinds: str) -> SimpleNamespace:
     outputs = {kind: folder / "figures" / "smoke" / PAPER / f"{item}.{kind}" for kind in kinds}
-    draw = experiment(PAPER).items[item].draw
-    draw_item.main(
-        inputs, SimpleNamespace(**outputs), paper=PAPER, drawing=draw, note=NOTE, caption="Unused"
-    )
-    return SimpleNamespace(**outputs)
+    found = experiment(PAPER).items[item]
+    job = {"module": found.drawing(PAPER).module.__name__, "drawing": found.parameters}
+    outputs = SimpleNamespace(**outputs)
+    draw_item.main(inputs, outputs, **job, paper=PAPER, note=NOTE, caption="Unused")
+    return outputs
 
 
 @pytest.fixture(scope="module")
@@ -160,18 +170,17 @@ def table(folder, fit) -> SimpleNamespace:
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        (
-            {"metric": "position_bias", "position": 99},
-            "'grid' finds nothing to draw in the results",
-        ),
+        ({"metric": "position_bias", "position": 99}, "grid finds nothing to draw in the results"),
         ({"metric": "ndgc@10"}, "draw.columns: 'ndgc@10' is measured by no .* mean 'ndcg@10'"),
     ],
 )
 def test_a_drawing_that_finds_nothing_says_so(folder, fit, column, said):
-    draw = experiment(PAPER).items["grid"].draw | {"columns": [{"heading": "nDCG@10", **column}]}
+    item = experiment(PAPER).items["grid"]
+    draw = item.parameters | {"columns": [{"heading": "nDCG@10", **column}]}
+    job = {"module": item.drawing(PAPER).module.__name__, "drawing": draw}
     outputs = SimpleNamespace(tex=folder / "none.tex", csv=folder / "none.csv")
     with pytest.raises(InputError, match=said):
-        draw_item.main([fit], outputs, paper=PAPER, drawing=draw, note=NOTE, caption="Unused")
+        draw_item.main([fit], outputs, **job, paper=PAPER, note=NOTE, caption="Unused")
     assert not outputs.csv.exists()
 
 

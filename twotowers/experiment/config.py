@@ -135,7 +135,7 @@ class RunConfig(Config):
     only: Listed[ItemName]
     """Items to make, each as paper/item. If empty, all items, the claims and the page."""
     also: Listed[ItemName] = ()
-    """Items to make beside those of the scale, such as a search that takes long."""
+    """Items to make in addition to those of the scale, such as a search that takes long."""
     seeds: Positive | None = None
     """Seeds that every setting and study of more than one seed has at least, counted on from its
     last. What a scale gives fewer seeds than the rest, to save time, has them too. If absent, those

@@ -22,7 +22,7 @@ from twotowers.models.protocol import ClickModel
 from twotowers.towers.lane import Lanes, values_of
 
 NEAREST = "nearest"
-"""What a repair merges, besides pairs that are told."""
+"""What a repair merges, besides listed pairs."""
 
 Pair = Annotated[tuple[Positive, Positive], Strict(False)]
 """Two positions, from 1."""
@@ -35,7 +35,7 @@ class Repair(Config):
     """Positions that count as one bias factor: pairs, or `nearest`, the pairs that connect the
     graph at least cost."""
     empty: Literal[True] | None = None
-    """Of lists that a ranker sorts, beside `merge`: whether the places behind the end of short
+    """Of lists that a ranker sorts, with `merge`: whether the places behind the end of short
     lists count as displays of one document."""
     swap: Literal["cheapest", "random"] | None = None
     """How lists are chosen that are shown again with two documents swapped, until the graph is
@@ -47,7 +47,7 @@ class Repair(Config):
     @model_validator(mode="after")
     def _one_repair(self) -> Repair:
         if self.empty and self.merge is None:
-            raise config_error("'empty' alone is no repair", "'empty' beside 'merge'")
+            raise config_error("'empty' alone is no repair", "'empty' with 'merge'")
         if sum(each is not None for each in (self.merge, self.swap, self.split)) > 1:
             raise config_error("two repairs at once", "one of 'merge', 'swap' and 'split'")
         return self

@@ -71,7 +71,7 @@ class Item(Config):
         kind, parameters = find_in("drawings", self.draw["kind"], info), self.parameters
         context = info.context or {}
         declared = [context[section] for section in ("settings", "studies") if section in context]
-        if len(declared) == 2:  # Otherwise they have errors of their own, or are not told.
+        if len(declared) == 2:  # Otherwise they have errors of their own, or are not known.
             known = [name for section in declared for name in section]
             for need in self.needs:
                 if need not in known:

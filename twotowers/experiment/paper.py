@@ -303,7 +303,7 @@ def _needed(raw: dict) -> set[str]:
 
 
 def _overridden(raw: dict, scale: str, path: Path, *, seeds: bool) -> None:
-    """Put a scale's values in place of the experiment's: a setting's seeds only if told to."""
+    """Put a scale's values in place of the experiment's: a setting's seeds only with `seeds`."""
     for section in OVERRIDDEN:
         entries, changes = raw.get(section, {}), _inner(raw, ["scales", scale, section])
         if not isinstance(entries, Mapping):

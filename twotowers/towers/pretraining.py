@@ -140,9 +140,9 @@ def click_and_token_loss(
     vectors = model.encoder(hidden, segments, drops)
     # Room for the masked tokens of a step, whose number varies: for the mean, if all tokens were
     # of texts. Should there be more, the last are not guessed.
-    room = math.ceil(settings.mask * tokens.size)
-    (place,) = jnp.nonzero(chosen.ravel(), size=room, fill_value=0)
-    there = jnp.arange(room) < chosen.sum()
+    most = math.ceil(settings.mask * tokens.size)
+    (place,) = jnp.nonzero(chosen.ravel(), size=most, fill_value=0)
+    there = jnp.arange(most) < chosen.sum()
     guesses = jax.nn.log_softmax(
         model.encoder.guesses(vectors.reshape(-1, vectors.shape[-1])[place])
     )

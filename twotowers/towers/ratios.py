@@ -1,4 +1,4 @@
-"""A relevance tower beside the ratios of pairwise debiasing."""
+"""A relevance tower and the ratios of pairwise debiasing."""
 
 from __future__ import annotations
 
