@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import twotowers as tt
-from twotowers.analysis.propensities import ESTIMATORS, WITHOUT_GRAPH
+from twotowers.analysis.propensities import AUTOMATIC, ESTIMATORS, SEQUENTIAL, WITHOUT_GRAPH
 from twotowers.commands.main import main
 from twotowers.fits import defaults
 
@@ -160,7 +160,7 @@ def test_positions_from_0_are_told_which_option_reads_them(tmp_path, capsys):
 
 
 def test_each_estimator_that_commands_name_is_there():
-    assert tuple(ESTIMATORS) == defaults.ESTIMATORS
+    assert {*ESTIMATORS, AUTOMATIC, SEQUENTIAL} == {*defaults.ESTIMATORS}
 
 
 @pytest.mark.parametrize(("estimator", "other"), [("conditional", "odds"), ("odds", "conditional")])

@@ -46,8 +46,7 @@ def test_users_of_one_page_each_change_no_error():
 def test_few_users_make_the_curve_doubtful():
     log, _ = simulate(np.random.default_rng(3), rounds=30, users=3, spread=0.4)
     both = cluster_by_user(conditional(log), rows_of(log))
-    assert all("effective" in reason for reason in both.reason[1:])
-    assert both.queries[1:].max() < 4
+    assert all("effective users" in reason for reason in both.reason[1:])
 
 
 def test_a_factor_without_estimate_keeps_its_reason():

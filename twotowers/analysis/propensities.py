@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from twotowers.analysis.feedback import Feedback, by_user, columns_of, feedback_of
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fits.defaults import BIAS, STRAY, SURE
+from twotowers.fits.defaults import ESTIMATORS as NAMES
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.harvesting import harvest
@@ -40,8 +42,9 @@ ESTIMATORS: dict[str, Callable[..., Curve]] = {
     "adjacent_chain": partial(harvest, estimator="adjacent_chain"),
     "pivot_one": partial(harvest, estimator="pivot_one"),
 }
-"""Estimators by name. `conditional` is the default, because its intervals keep their promise
-(benchmarks/validate/coverage.py)."""
+"""Estimators from counts, by name. `conditional` is the default where ranks do not follow clicks,
+because its intervals keep their promise (benchmarks/validate)."""
+AUTOMATIC, CONDITIONAL, SEQUENTIAL = "automatic", "conditional", "sequential"
 FORMS = {"conditional": "product", "odds": "additive"}
 """The form of examination and relevance that an estimator supposes, where a test of it is known."""
 WITHOUT_GRAPH = ("all_pairs", "adjacent_chain", "pivot_one")
@@ -71,6 +74,8 @@ class Propensities:
         log: the log, which `write` does not replace.
         seen: what the reader counted, such as clicks that it left out.
         level: of the intervals.
+        feedback: whether ranks follow clicks; None if that was not asked, or cannot be known.
+        conditional: the conditional curve, where the sequential one was chosen instead.
     """
 
     curve: Curve
@@ -80,6 +85,8 @@ class Propensities:
     log: ClickLog | None = None
     seen: Mapping[str, int] = field(default_factory=dict)
     level: float = 0.95
+    feedback: Feedback | None = None
+    conditional: Curve | None = None
 
     def frame(self) -> Native:
         """A row per bias factor.
@@ -89,8 +96,17 @@ class Propensities:
             odds), error (standard error of its logarithm), low and high (the interval of `level`),
             swaps (the effective number of clicks on swapped documents behind it), queries (the
             effective number of queries), and reason (why there is no estimate, or why to doubt it).
+            Where the sequential curve was chosen, also `conditional`, the estimate that was not.
         """
-        return native(self.curve.frame(), self.kind)
+        return native(self._table(), self.kind)
+
+    def _table(self) -> pd.DataFrame:
+        table = self.curve.frame()
+        return (
+            table
+            if self.conditional is None
+            else table.assign(conditional=self.conditional.estimate)
+        )
 
     @property
     def kind(self) -> str:
@@ -240,7 +256,7 @@ class Propensities:
         check_ending(path, *ENDINGS)
         if self.log is not None:
             self.log.check_out(path)
-        table = self.curve.frame()
+        table = self._table()
         with atomic(path) as temporary:
             if Path(path).suffix == ".csv":
                 table.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
@@ -272,6 +288,32 @@ class Propensities:
             doubt = f"  {curve.reason[k]}" if curve.reason[k] else ""
             yield f"{label:<{width}}  {curve.estimate[k]:>11.3f}  {interval:<20}{bar}{doubt}"
         yield from self._weak()
+        yield from self._order()
+
+    def _order(self) -> Iterator[str]:
+        """Lines on what the order of pages shows."""
+        if self.conditional is not None:
+            assert self.feedback is not None
+            test, last = self.feedback.test, int(np.nanargmin(self.conditional.estimate))
+            yield (
+                f"ranks follow clicks in this log: after a click a document stands "
+                f"{abs(test.value):.2g} positions {'higher' if test.value > 0 else 'lower'} "
+                f"(p = {test.p:.1g}). So this is the sequential curve, which allows for that. The "
+                f"conditional one is biased here: {self.conditional.estimate[last]:.3f} at "
+                f"{', '.join(map(str, self.curve.names.iloc[last]))}"
+            )
+        untested = []
+        if self.feedback is None and self.estimator == CONDITIONAL:
+            untested.append("whether ranks follow clicks (the pages and their order are not known)")
+        elif self.feedback is not None and self.feedback.order == "file":
+            untested.append(
+                "whether pages are in the order of time (no column of times): only then does the "
+                "test see ranks that follow clicks"
+            )
+        if self.log is not None and (self.log.counted or "user" not in self.log.ids):
+            untested.append("whether users differ (no column of users): then errors are too small")
+        if untested:
+            yield f"not known: {'; '.join(untested)}"
 
     def _interval(self, k: int) -> str:
         low, high = self.curve.low[k], self.curve.high[k]
@@ -312,21 +354,23 @@ def check_links(estimator: str) -> None:
 
 
 def propensities(
-    log: object, *, bias: Sequence[str] = BIAS, estimator: str = "conditional", level: float = 0.95
+    log: object, *, bias: Sequence[str] = BIAS, estimator: str = AUTOMATIC, level: float = 0.95
 ) -> Propensities:
     """How much less a document is examined at each position than at the first.
 
     The conditional estimate takes each pair's number of clicks as given, and asks where they fell.
-    That tells of examination and of nothing else, whatever documents attract and however rankings
+    That depends on examination and on nothing else, whatever documents attract and however rankings
     follow it, as long as a click's chance is a product of both (Chamberlain 1980; Wooldridge 1999).
-    It needs pairs that were shown at several positions.
+    It needs pairs that were shown at several positions, and ranks that do not follow the pair's own
+    clicks. A log of pages is tested for that, in the order of time. Where ranks follow clicks, the
+    sequential estimate is given instead (`twotowers.fitting.sequential`).
 
     Args:
         log: a log of `read_log`, or what `read_log` takes.
         bias: columns that together name the bias factor, such as ["position", "device"].
-        estimator: "conditional"; "odds" (the conditional logit: ratios of odds, for users whose
-            log-odds add up); "all_pairs", "adjacent_chain" or "pivot_one" (intervention
-            harvesting).
+        estimator: "automatic", which chooses between "conditional" and "sequential"; "odds" (the
+            conditional logit: ratios of odds, for users whose log-odds add up); "all_pairs",
+            "adjacent_chain" or "pivot_one" (intervention harvesting).
         level: of the intervals, in [.5, .999].
 
     Returns:
@@ -342,17 +386,37 @@ def propensities(
         >>> propensities(pa.table(rows)).frame()["estimate"].to_numpy().round(6).tolist()
         [1.0, 0.5]
     """
-    check_choice(estimator, ESTIMATORS, field="estimator")
+    check_choice(estimator, NAMES, field="estimator")
     check_range(level, field="level", low=0.5, high=0.999)
     bias = check_names(bias, field="bias")
     log = as_log(log)
+    ordered = estimator in (AUTOMATIC, SEQUENTIAL)
+    log.holding(columns_of(log, bias) if ordered else set(bias) - {"position"})
     cells = log.count(["query", "document", *bias])
     counts = PairCounts.of_counts(cells, bias, clicked=estimator not in WITHOUT_GRAPH)
     if not counts.clicked.sum():
         raise no_clicks(log)
     reference = reference_of(counts)
-    curve = ESTIMATORS[estimator](counts, reference=reference, level=level)
-    return Propensities(curve, estimator, tuple(bias), counts, log, cells.seen, level)
+    feedback = feedback_of(log, bias) if ordered else None
+    if estimator == SEQUENTIAL and feedback is None:
+        raise InputError(
+            "the order of its pages is not known",
+            path=log.source,
+            field="estimator",
+            expected="a log of pages with positions, or 'conditional'",
+        )
+    conditional = None
+    name = CONDITIONAL if estimator == AUTOMATIC else estimator
+    if name != SEQUENTIAL:
+        curve = ESTIMATORS[name](counts, reference=reference, level=level)
+        curve = by_user(curve, log, bias, level) if name == CONDITIONAL else curve
+    if estimator == AUTOMATIC and feedback is not None and feedback.found:
+        name, conditional = SEQUENTIAL, curve
+    if name == SEQUENTIAL:
+        curve = feedback.curve(reference, level)
+    return Propensities(
+        curve, name, tuple(bias), counts, log, cells.seen, level, feedback, conditional
+    )
 
 
 def reference_of(counts: PairCounts) -> int:

@@ -181,7 +181,7 @@ class Weights:
 
 
 def weights(
-    log: object, *, by: str | Fit = "conditional", bias: Sequence[str] = BIAS, clip: float = CLIP
+    log: object, *, by: str | Fit = "automatic", bias: Sequence[str] = BIAS, clip: float = CLIP
 ) -> Weights:
     """Weights of clicks: min(1 / propensity, clip), for inverse propensity scoring.
 

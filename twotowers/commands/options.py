@@ -50,6 +50,9 @@ def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     group.add_argument(
         "--strays", help="for pages, ubi, yandex and wscd: stray clicks: drop, or error"
     )
+    group.add_argument(
+        "--ordered", action="store_true", help="the pages of the file are in the order of time"
+    )
     group.add_argument("--repeats", help="further clicks on a document: drop, or error")
     return group
 
@@ -85,7 +88,8 @@ def log_of(options: argparse.Namespace) -> ClickLog:
     asked = (getattr(options, name, None) or () for name in ("bias", "feature", "bias_features"))
     further = [name for name in {*chain(*asked)} & {*columns} if name not in USUAL]
     settings["bias"] = sorted(further) or None
-    return read_log(options.log, format=options.format, columns=columns, **settings)
+    settings |= {"format": options.format, "ordered": options.ordered}
+    return read_log(options.log, columns=columns, **settings)
 
 
 def opened(

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import expit, logit, stdtrit
 
 from twotowers.analysis.comparison import predictions
+from twotowers.analysis.feedback import Feedback, by_user, columns_of, feedback_of
 from twotowers.analysis.propensities import ESTIMATORS, FORMS, Propensities, reference_of
 from twotowers.analysis.tower_tests import TowerTests, tower_tests
 from twotowers.errors import InputError
@@ -66,6 +67,7 @@ class Evidence:
             log, and for one of a single query or page.
         compared: pages that they were fitted to or predicted.
         towers: tests of two-tower models; None without features.
+        feedback: whether ranks follow clicks; None if the order of pages is not known.
     """
 
     log: ClickLog
@@ -83,6 +85,18 @@ class Evidence:
     models: pd.DataFrame | None
     compared: int
     towers: TowerTests | None = None
+    feedback: Feedback | None = None
+
+    @property
+    def follows_clicks(self) -> bool:
+        """Whether ranks follow clicks, so that the curve of the product form is biased."""
+        return self.feedback is not None and self.feedback.found
+
+    @cached_property
+    def sequential(self) -> Curve:
+        """The curve that allows ranks to follow clicks."""
+        assert self.feedback is not None
+        return self.feedback.curve(self.curve.reference, 0.95)
 
     @property
     def curve(self) -> Curve:
@@ -257,8 +271,9 @@ def gather(
     further = [name for name in bias if name != "position"]
     gaps: int | None = None
     if not log.counted:
-        log, gaps = _read(log, further)
-    cells = log.count(["query", "document", PLACE if gaps else "position", *further])
+        log, gaps = _read(log, columns_of(log, bias))
+    position = PLACE if gaps else "position"
+    cells = log.count(["query", "document", position, *further])
     if gaps:
         cells = cells.renamed(PLACE, "position")
     measured = health(cells, None if log.counted else log)
@@ -269,10 +284,12 @@ def gather(
         raise no_clicks(log)
     reference = reference_of(counts)
     named = tuple(bias)
-    product, odds = (
+    given, odds = (
         Propensities(ESTIMATORS[name](counts, reference=reference), name, named, counts, log)
         for name in ("conditional", "odds")
     )
+    columns = [position if name == "position" else name for name in bias]
+    product = replace(given, curve=by_user(given.curve, log, columns))
     table, compared = _compared(log, models)
     towers = None
     if features is not None:
@@ -294,6 +311,7 @@ def gather(
         models=table,
         compared=compared,
         towers=towers,
+        feedback=feedback_of(log, bias, position=position),
     )
 
 

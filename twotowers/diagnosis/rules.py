@@ -188,6 +188,7 @@ SOUND = (
 """Is the log sound? The amber rules that hold are its warnings."""
 ABLE = (
     Rule("one_position", RED, lambda e: len(e.reliable) == 1),
+    Rule("ranks_follow_clicks", AMBER, lambda e: e.follows_clicks),
     Rule("known_as_odds", AMBER, lambda e: precise(e) and form_of(e) == "odds"),
     Rule("known", GREEN, precise),
     Rule("known_roughly", AMBER, lambda e: e.reliable.all()),
@@ -199,6 +200,7 @@ ABLE = (
 ADVICE = (
     Rule("remove_copies", RED, lambda e: e.health.copied),
     Rule("do_not_debias_yet", RED, lambda e: first(ABLE, e).colour == RED),
+    Rule("use_sequential", AMBER, lambda e: e.follows_clicks),
     Rule("log_all_pages", AMBER, dropped),
     Rule("users_stop", AMBER, lambda e: clicks_above(e) == "fewer"),
     Rule("users_may_stop", AMBER, single),

@@ -10,7 +10,10 @@ SURE = 0.01
 """Level of tests of a log. Each says something false of one log in a hundred."""
 TEST = 0.2
 """The share of pages that a comparison holds out."""
-ESTIMATORS = ("conditional", "odds", "all_pairs", "adjacent_chain", "pivot_one")
+ESTIMATORS = (
+    *("automatic", "conditional", "sequential", "odds"),
+    *("all_pairs", "adjacent_chain", "pivot_one"),
+)
 """Names of the estimators of propensities, the default first. Commands show them before anything
 that computes is imported."""
 WEIGHED_BY = (*(name for name in ESTIMATORS if name != "odds"), "pbm")

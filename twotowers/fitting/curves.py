@@ -38,7 +38,7 @@ BLOCK = 64
 """Factors that are eliminated together."""
 NORMAL_FROM = 1e6
 """Degrees of freedom from which Student's t is the normal law."""
-ENOUGH_SWAPS, ENOUGH_QUERIES = 20.0, 4.0
+ENOUGH_SWAPS, ENOUGH_QUERIES, ENOUGH_USERS = 20.0, 4.0, 10.0
 """Below these an interval is given with a reason to doubt it."""
 ALONE = "doubtful: one query alone links it to the reference, so part of its error is by clicks"
 
@@ -269,6 +269,7 @@ def as_curve(
     reason: np.ndarray,
     reference: int,
     level: float = 0.95,
+    users: np.ndarray | None = None,
 ) -> Curve:
     """The curve of log-estimates that are relative to the reference, with t intervals.
 
@@ -276,8 +277,9 @@ def as_curve(
         log_estimate: [K], NaN where there is none.
         covariance: [K, K] of them.
         resistance: [K] variance of each by the information.
-        queries: [K] degrees of freedom.
+        queries: [K] effective number of queries, the degrees of freedom.
         reason: [K] as far as known: of those without an estimate.
+        users: [K] effective number of users, if errors are clustered by user, too.
     """
     known = np.isfinite(log_estimate) & (reason == "")
     other = np.arange(len(names)) != reference
@@ -286,29 +288,32 @@ def as_curve(
     queries = np.nan_to_num(queries, nan=0, posinf=np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         swaps = np.where(known & other, 4 / resistance, np.nan)
-    doubt = known & other & ((swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES))
+    users = np.full(len(names), np.inf) if users is None else np.nan_to_num(users, nan=0)
+    few = (swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES) | (users < ENOUGH_USERS)
+    doubt = known & other & few
     # A single query fits itself, so that its score is 0 and says nothing of its error.
     alone = doubt & (queries < ENOUGH_QUERIES)
     lacking = np.where(alone, np.maximum(resistance - np.diag(covariance), 0), 0)
     covariance = covariance + np.diag(lacking)
     error = np.where(known, np.sqrt(np.maximum(np.diag(covariance), 0)), np.nan)
     tail = (1 + level) / 2
-    freedom = np.clip(queries, 1, NORMAL_FROM)
+    freedom = np.clip(np.minimum(queries, users), 1, NORMAL_FROM)
     quantile = np.where(freedom < NORMAL_FROM, stdtrit(freedom, tail), ndtri(tail))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         half = quantile * error
         low, high = np.exp(log_estimate - half), np.exp(log_estimate + half)
     reason = reason.copy()
     for k in np.flatnonzero(doubt):
-        few = (
+        lacks = (
             f"{number_of(found)} effective {what}, fewer than {enough:g}"
             for found, what, enough in (
                 (swaps[k], "swaps", ENOUGH_SWAPS),
                 (queries[k], "queries", ENOUGH_QUERIES),
+                (users[k], "users", ENOUGH_USERS),
             )
             if found < enough
         )
-        reason[k] = f"doubtful: {'; '.join(few)}"
+        reason[k] = f"doubtful: {'; '.join(lacks)}"
     return Curve(
         names,
         np.exp(log_estimate),

@@ -42,6 +42,7 @@ from twotowers.fitting.curves import Curve, as_curve, effective_clusters
 
 ITERATIONS = 50
 TOLERANCE = 1e-10
+NOISY = "clicks that link it to the reference are too few for an estimate above 0"
 ENOUGH = 5
 """Queries for each moment, below which the moments' covariance is too uncertain for weights."""
 
@@ -77,8 +78,9 @@ class Displays:
         query: np.ndarray,
         user: np.ndarray | None = None,
         names: pd.DataFrame | None = None,
+        shown: np.ndarray | None = None,
     ) -> Displays:
-        """From all displays of a log, in the order of time.
+        """From displays in the order of time. Pairs without a click may be left out.
 
         Args:
             pair: [rows] numbers of query-document pairs.
@@ -86,18 +88,22 @@ class Displays:
             click: [rows] 0 or 1.
             query, user: [rows] numbers of each row's query, and of its user if that is known.
             names: [K] what the factors are; by default positions from 1.
+            shown: [K] displays of the whole log, if rows were left out.
         """
         factors = int(factor.max(initial=-1)) + 1 if names is None else len(names)
         if names is None:
             names = pd.DataFrame({"position": np.arange(1, factors + 1)})
-        shown = np.bincount(factor, minlength=factors).astype(float)
+        if shown is None:
+            shown = np.bincount(factor, minlength=factors).astype(float)
         order = np.argsort(pair, kind="stable")
-        order = order[np.bincount(pair)[pair[order]] > 1]
-        columns = (pair, factor, click, query, user)
-        pair, factor, click, query, user = (
-            None if column is None else column[order] for column in columns
-        )
-        return cls(pair, factor, click.astype(float), query, user, names, shown)
+        start = np.flatnonzero(np.diff(pair[order], prepend=-1))
+        times = np.diff(start, append=len(order))
+        order = order[np.repeat(times > 1, times)]
+        number = np.repeat(np.arange((times > 1).sum()), times[times > 1])
+        _, query = np.unique(query[order], return_inverse=True)
+        if user is not None:
+            _, user = np.unique(user[order], return_inverse=True)
+        return cls(number, factor[order], click[order].astype(float), query, user, names, shown)
 
     @property
     def factors(self) -> int:
@@ -140,7 +146,7 @@ def fit_sequential(displays: Displays, *, reference: int = 0, level: float = 0.9
     free = np.flatnonzero(inside & (np.arange(factors) != reference))
     covariance = np.zeros((factors, factors))
     information = np.zeros((factors, factors))
-    queries = np.full(factors, np.nan)
+    queries, users = np.full((2, factors), np.nan)
     resistance = np.full(factors, np.inf)
     if len(free):
         inverse, bread = _solve(displays, kept, inside, reference, free)
@@ -150,8 +156,12 @@ def fit_sequential(displays: Displays, *, reference: int = 0, level: float = 0.9
         ]
         within = np.ix_(free, free)
         covariance[within] = _two_way(steps)
-        queries[free] = np.min([effective_clusters(step) for step in steps[:2]], axis=0)
-        log_estimate[free] = -np.log(inverse[free])
+        queries[free] = effective_clusters(steps[0])
+        if displays.user is not None:
+            users[free] = effective_clusters(steps[1])
+        positive = inverse[free] > 0
+        log_estimate[free[positive]] = -np.log(inverse[free[positive]])
+        reason[free[~positive]] = NOISY
         share = displays.click[kept] + displays.click[kept + 1]
         links = _square(displays.factor[kept], displays.factor[kept + 1], share, factors).toarray()
         links = (links + links.T) / 4
@@ -167,6 +177,7 @@ def fit_sequential(displays: Displays, *, reference: int = 0, level: float = 0.9
         reason=reason,
         reference=reference,
         level=level,
+        users=None if displays.user is None else users,
     )
 
 

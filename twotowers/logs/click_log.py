@@ -25,6 +25,8 @@ from twotowers.logs.numbering import Ids
 from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import Stream, check_free
 
+TIME = "time"
+"""The bias feature under which the time of a page is read."""
 KNOWN = (*CELL, "last_click")
 """Columns that are read, or follow from those that are read, without being asked for."""
 
@@ -63,6 +65,7 @@ class ClickLog(Log):
         kind: the library of the frames that answers come in.
         rows: [pages] bool, which pages of the source are meant; None for all.
         memory: bytes to use. Pages beyond are in a file, and keys are sorted in portions.
+        ordered: whether the pages of the source are known to be in the order of time.
     """
 
     source: Source
@@ -71,6 +74,7 @@ class ClickLog(Log):
     kind: str = PANDAS
     rows: np.ndarray | None = None
     memory: int = MEMORY
+    ordered: bool = False
     _held: Log | Counts | None = None
     _stream: Stream | None = None
     _checked: bool = False
@@ -100,7 +104,8 @@ class ClickLog(Log):
         if wanted and "bias" in FORMATS[self.layout.format].settings:
             settings["bias"] = wanted
         if self.layout.columns:
-            settings["columns"] = dict(self.layout.columns)
+            time = {"time": self.layout.time} if TIME in wanted and self.layout.time else {}
+            settings["columns"] = {**self.layout.columns, **time}
         return {"format": self.layout.format, **settings}
 
     def holding(self, columns: Iterable[str] = ()) -> Any:
@@ -253,6 +258,7 @@ def read_log(
     impressions: str | None = None,
     documents: str | None = None,
     memory: str = "4GB",
+    ordered: bool = False,
     **settings: Any,
 ) -> ClickLog:
     """A click log in any of the known formats. docs/logs.md describes them.
@@ -273,6 +279,8 @@ def read_log(
             without impressions, a row is one impression.
         documents: the column of lists of documents.
         memory: to use, about. What exceeds it is in a file meanwhile.
+        ordered: whether pages are in the order of time. A column of times, such as
+            `columns={"time": "ts"}`, says it better.
         settings: of the format's reader, such as `first=0` or `gaps="close"`; see docs/logs.md. A
             setting of the name `clicks` is told as `listed`. `bias` has bias features whose names
             `columns` gives.
@@ -303,7 +311,7 @@ def read_log(
     path = parts_of(path)
     layout = recognised(path, format=format, columns=named)
     settings = {name: value for name, value in settings.items() if value is not None}
-    log = ClickLog(path, layout, settings, kind, memory=bytes_of(memory))
+    log = ClickLog(path, layout, settings, kind, memory=bytes_of(memory), ordered=ordered)
     log._stream = open_log(path, **log.reading())  # Names and settings are checked at once.
     return log
 

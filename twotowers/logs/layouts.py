@@ -54,6 +54,8 @@ OPTIONAL = {
     "rows": ("user",),
 }
 """Columns that are read if they are there."""
+TIMES = ("time", "timestamp", "ts", "datetime", "date_time", "event_time", "created_at")
+"""Usual names of the time of a page. It is read where the order of pages matters."""
 UBI = ({"query_id", "action_name"}, {"query_id", "query_response_hit_ids"})
 """The columns of UBI's events and of its queries."""
 UBI_KEYS = {
@@ -75,11 +77,13 @@ class Layout:
         format: one of `twotowers.logs.opening.FORMATS`.
         columns: our name -> the file's.
         unread: the column of impressions, if it is there and rows or pages are not read by it.
+        time: the column of the time of a page, if there is one.
     """
 
     format: str
     columns: Mapping[str, str]
     unread: str | None = None
+    time: str | None = None
 
     def __str__(self) -> str:
         """In words, with the columns whose names are not ours.
@@ -160,8 +164,11 @@ def recognised(
         if set(wanted) <= set(known):
             own = [*wanted, *(each for each in OPTIONAL.get(name, ()) if each in known)]
             read = {ours: known[ours] for ours in own} | given
-            shown = known.get("impressions") if name in ("rows", "pages") else None
-            return Layout(name, read, None if shown in read.values() else shown)
+            if name not in ("rows", "pages"):
+                return Layout(name, read)
+            shown, time = known.get("impressions"), read.pop("time", None) or known.get("time")
+            unread = None if shown in read.values() else shown
+            return Layout(name, read, unread, None if time in read.values() else time)
     if format is None and any(columns <= set(names) for columns in UBI):
         return Layout("ubi", given)
     if format is not None:  # Its reader says what is missing, by its own names.
@@ -178,7 +185,7 @@ def usual(names: Iterable[str]) -> dict[str, str]:
     """Our names -> the file's, of all columns with usual names."""
     by_name = {name.lower(): name for name in reversed(list(names))}
     found: dict[str, str] = {}
-    for ours, usual in USUAL.items():
+    for ours, usual in {**USUAL, "time": TIMES}.items():
         for name in usual:
             if name in by_name:
                 found[ours] = by_name[name]
