@@ -259,7 +259,7 @@ def test_closed_gaps_are_told(tmp_path, capsys):
     rows[(rows["position"] != 2) | (rows["session"] % 2 == 0)].to_csv(path, index=False)
     log = tt.read_log(path, gaps="close")
     assert "gaps of positions were closed" in tt.diagnose(log).recommendations[0].answer
-    assert main(["propensities", str(path), "--gaps", "close"]) == 0
+    assert main(["propensities", str(path), "--gaps", "close", "--estimator", "conditional"]) == 0
     assert "--column shown_at=POSITION --bias shown_at" in capsys.readouterr().out
 
 

@@ -200,10 +200,10 @@ ABLE = (
 ADVICE = (
     Rule("remove_copies", RED, lambda e: e.health.copied),
     Rule("do_not_debias_yet", RED, lambda e: first(ABLE, e).colour == RED),
-    Rule("use_sequential", AMBER, lambda e: e.follows_clicks),
     Rule("log_all_pages", AMBER, dropped),
     Rule("users_stop", AMBER, lambda e: clicks_above(e) == "fewer"),
     Rule("users_may_stop", AMBER, single),
+    Rule("use_sequential", AMBER, lambda e: e.follows_clicks),
     Rule("use_odds", AMBER, lambda e: form_of(e) == "odds"),
     Rule("do_not_debias", GREEN, flat),
     Rule("two_forms", AMBER, lambda e: form_of(e) == "open"),
