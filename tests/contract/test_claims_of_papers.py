@@ -2,7 +2,7 @@
 
 `claimed/distances.csv` has how far each condition is from its threshold on the claimed results with
 seeded noise (number of values, the least, the mean), and `authors.csv` the verdicts on published
-numbers. After a change of judges or thresholds `python -m tests.contract.test_claims` writes them
+numbers. After a change of judges or thresholds `python -m tests.contract.test_claims_of_papers` writes them
 anew, and the diff shows what moved.
 """
 
