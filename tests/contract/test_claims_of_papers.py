@@ -2,8 +2,8 @@
 
 `claimed/distances.csv` has how far each condition is from its threshold on the claimed results with
 seeded noise (number of values, the least, the mean), and `authors.csv` the verdicts on published
-numbers. After a change of judges or thresholds `python -m tests.contract.test_claims_of_papers` writes them
-anew, and the diff shows what moved.
+numbers. `python -m tests.contract.test_claims_of_papers` writes them anew after a change of judges
+or thresholds, and the diff shows what moved.
 """
 
 from functools import cache, partial
