@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +18,8 @@ from twotowers.fitting.users import cluster_by_user
 from twotowers.identifiability.feedback import follow_clicks, moves_after_clicks
 from twotowers.identifiability.testing import Finding
 from twotowers.logs.click_log import TIME, ClickLog
-from twotowers.logs.log import Block, key_of
+from twotowers.logs.log import Block, Log, key_of
+from twotowers.logs.numbering import Ids
 
 USER = "user"
 
@@ -129,7 +130,13 @@ def by_user(curve: Curve, log: ClickLog, bias: Sequence[str], level: float = 0.9
     return cluster_by_user(curve, rows, level=level)
 
 
-def _clicked_rows(block: Block, columns, keys, ids, users: bool) -> list[np.ndarray]:
+def _clicked_rows(
+    block: Block,
+    columns: Sequence[str],
+    keys: Mapping[str, np.ndarray],
+    ids: Mapping[str, Ids],
+    users: bool,
+) -> list[np.ndarray]:
     """Page, pair, factor, click, query, and user, of the documents whose pair has a click."""
     pair = key_of({name: block.column(name) for name in ("query", "document")}, ids)
     place = np.minimum(np.searchsorted(keys["pair"], pair), len(keys["pair"]) - 1)
@@ -145,7 +152,7 @@ def _clicked_rows(block: Block, columns, keys, ids, users: bool) -> list[np.ndar
     return [*rows, block.column(USER)[kept]] if users else rows
 
 
-def _page_ranks(held, log: ClickLog) -> np.ndarray:
+def _page_ranks(held: Log, log: ClickLog) -> np.ndarray:
     """[pages] the time of each page, as a number that grows with it: that of its first document."""
     ids = held.ids[TIME]
     seconds = seconds_of(ids.take(np.arange(ids.size)), log)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -75,7 +75,7 @@ class Propensities:
         seen: what the reader counted, such as clicks that it left out.
         level: of the intervals.
         feedback: whether ranks follow clicks; None if that was not asked, or cannot be known.
-        conditional: the conditional curve, where the sequential one was chosen instead.
+        conditional: the conditional curve, where the sequential one is given instead.
     """
 
     curve: Curve
@@ -292,8 +292,7 @@ class Propensities:
 
     def _order(self) -> Iterator[str]:
         """Lines on what the order of pages shows."""
-        if self.conditional is not None:
-            assert self.feedback is not None
+        if self.conditional is not None and self.feedback is not None and self.feedback.found:
             test, last = self.feedback.test, int(np.nanargmin(self.conditional.estimate))
             yield (
                 f"ranks follow clicks in this log: after a click a document stands "
@@ -405,18 +404,15 @@ def propensities(
             field="estimator",
             expected="a log of pages with positions, or 'conditional'",
         )
-    conditional = None
-    name = CONDITIONAL if estimator == AUTOMATIC else estimator
-    if name != SEQUENTIAL:
-        curve = ESTIMATORS[name](counts, reference=reference, level=level)
-        curve = by_user(curve, log, bias, level) if name == CONDITIONAL else curve
-    if estimator == AUTOMATIC and feedback is not None and feedback.found:
-        name, conditional = SEQUENTIAL, curve
-    if name == SEQUENTIAL:
-        curve = feedback.curve(reference, level)
-    return Propensities(
-        curve, name, tuple(bias), counts, log, cells.seen, level, feedback, conditional
-    )
+    name = CONDITIONAL if ordered else estimator
+    curve = ESTIMATORS[name](counts, reference=reference, level=level)
+    if name == CONDITIONAL:
+        curve = by_user(curve, log, bias, level)
+    answer = Propensities(curve, name, tuple(bias), counts, log, cells.seen, level, feedback)
+    if feedback is None or not (estimator == SEQUENTIAL or feedback.found):
+        return answer
+    chosen = feedback.curve(reference, level)
+    return replace(answer, curve=chosen, estimator=SEQUENTIAL, conditional=curve)
 
 
 def reference_of(counts: PairCounts) -> int:
