@@ -93,13 +93,15 @@ class Statistics:
         jumps = ["last_click"] if model.statistics == JUMPS else []
         counts = log.count(["query", "document", "position", *jumps])
         pair, pairs = pairs_of(counts)
+        position, last = position_of(counts), counts.columns.get("last_click")
         number = np.stack([counts.impressions - counts.clicks, counts.clicks], axis=1).ravel()
-        kept = np.flatnonzero(number)
-        row, clicked = np.divmod(kept, 2)
-        position = position_of(counts)[row]
-        last = counts.columns["last_click"][row] if jumps else np.zeros(len(row), int)
-        columns = pair[row], position, last, clicked.astype(bool), number[kept].astype(float)
-        return cls.of_rows(model, *columns, pairs=len(pairs), positions=positions), pairs
+        del counts  # Memory is for one copy of a log.
+        row = np.flatnonzero(number)
+        number, clicked = number[row].astype(float), (row & 1).astype(bool)
+        row >>= 1
+        last = np.broadcast_to(0, row.shape) if last is None else last[row].astype(np.int64)
+        columns = pair[row].astype(np.int64), position[row].astype(np.int64), last, clicked
+        return cls.of_rows(model, *columns, number, pairs=len(pairs), positions=positions), pairs
 
     @classmethod
     def of_pages(cls, model: ClickModel, pages: Pages) -> Statistics:
@@ -205,10 +207,10 @@ class Statistics:
         # A position's rows lie side by side in memory, as models go through pages by position.
         pair, clicks, where = map(np.asfortranarray, (pair, clicks, where))
         by = {
-            PER_DOCUMENT: (pair, pairs),
-            PER_POSITION: (position, length),
-            PER_JUMP: (position * length + last, length * length),
-            ONCE: (np.broadcast_to(0, pair.shape), 1),
+            PER_DOCUMENT: (lambda: pair, pairs),
+            PER_POSITION: (lambda: position, length),
+            PER_JUMP: (lambda: position * length + last, length * length),
+            ONCE: (lambda: np.broadcast_to(0, pair.shape), 1),
         }
         if unknown := set(model.parts.values()) - set(by):
             raise InputError(
@@ -216,7 +218,7 @@ class Statistics:
                 field="parts",
                 expected=f"one per {', '.join(by)}",
             )
-        index = {part: by[kind][0] for part, kind in model.parts.items()}
+        index = {part: by[kind][0]() for part, kind in model.parts.items()}
         sizes = {part: by[kind][1] for part, kind in model.parts.items()}
         return cls(model, index, sizes, clicks, where, number)
 
@@ -289,6 +291,7 @@ def sufficient(
 def pairs_of(counts: Counts) -> tuple[np.ndarray, pa.Table]:
     """[rows] the query-document pair of counts that are sorted by it, and the ids of all pairs."""
     pair, first = counts.groups(["query", "document"])
+    pair = pair.astype(np.int32) if len(first) < 2**31 else pair
     names = ("query", "document")
     ids = {name: counts.ids[name].take(counts.columns[name][first]) for name in names}
     return pair, pa.table(ids)
@@ -296,7 +299,8 @@ def pairs_of(counts: Counts) -> tuple[np.ndarray, pa.Table]:
 
 def position_of(counts: Counts) -> np.ndarray:
     """[rows] positions from 0."""
-    return counts.ids["position"].whole(counts.columns["position"]) - 1
+    ids, numbers = counts.ids["position"], counts.columns["position"]
+    return numbers if ids.values is None and ids.low == 1 else ids.whole(numbers) - 1
 
 
 def _credits(model: ClickModel, parts: list[str]):

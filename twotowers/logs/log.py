@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from twotowers.files.blocks import blocks as pieces
 from twotowers.files.blocks import in_order
 from twotowers.files.tables import write_batches
 from twotowers.logs.frames import PANDAS, Native, native
@@ -256,7 +257,7 @@ class Log:
         fits = sum(each < WIDEST for each in accumulate((each.size for each in ids.values()), mul))
         if fits == len(ids):
             for low, high in self._ranges(columns):
-                part = _sorted(self.blocks, columns, low, high)
+                part = _run_lengths(_marked(self.blocks, columns, low, high), columns)
                 yield Counts(*part, ids, self.seen, self.kind)
             return
         # There are more combinations than keys, so the columns at the front become one.
@@ -509,11 +510,11 @@ def _keys(block: Block, columns: Columns, out: np.ndarray | None = None) -> np.n
     return out
 
 
-def _sorted(blocks: Sequence[Block], columns: Columns, low: int, high: int) -> Part:
-    """The counts of a range of keys, by sorting them."""
-    ends = np.cumsum([0, *(len(each.click) for each in blocks)])
+def _marked(blocks: Sequence[Block], columns: Columns, low: int, high: int) -> np.ndarray:
+    """Keys from `low` to below `high`, times two, and one more of a click."""
     whole = high - low == prod(ids.size for ids, _ in columns.values())
-    keys = np.empty(ends[-1], np.int64) if whole else np.zeros(0, np.int64)
+    ends = np.cumsum([0, *(len(each.click) for each in blocks)])
+    keys = np.empty(ends[-1] if whole else 0, np.int64)
 
     def fill(place: int) -> np.ndarray | None:
         out = keys[slice(*ends[place : place + 2])] if whole else None
@@ -526,13 +527,26 @@ def _sorted(blocks: Sequence[Block], columns: Columns, low: int, high: int) -> P
         return None if whole else own
 
     parts = [*in_order(fill, [*range(len(blocks))], cells=int(ends[-1]))]
-    keys = keys if whole else np.concatenate(parts)
+    return keys if whole else np.concatenate(parts)
+
+
+def _run_lengths(keys: np.ndarray, columns: Columns) -> Part:
+    """The counts of such keys, by sorting them in place."""
     keys.sort()
-    click = (keys & 1).astype(bool)
-    keys >>= 1
-    starts = _starts(keys)
-    clicks = np.add.reduceat(click, starts, dtype=np.int64) if len(starts) else starts
-    shown, key, found = np.diff(starts, append=len(keys)), keys[starts], {}
+    starts, distinct, clicked, last, number = [], [], [], -1, 0
+    for some in pieces(len(keys)):  # Some at a time, so that there is no copy of all keys.
+        own = keys[some]
+        click = (own & 1).astype(bool)
+        own >>= 1
+        new = np.diff(own, prepend=last) != 0
+        starts.append(np.flatnonzero(new) + some.start)
+        distinct.append(own[new])
+        clicked.append(np.cumsum(new)[click] + (number - 1))
+        last, number = own[-1:].max(initial=-1), number + len(starts[-1])
+    shown = np.diff(np.concatenate(starts), append=len(keys))
+    clicks = np.bincount(np.concatenate(clicked), minlength=number)
+    key, found = np.concatenate(distinct), {}
+    del keys, own, starts, distinct, clicked
     for name, (ids, _) in reversed(columns.items()):
         rest = key // ids.size
         found[name], key = (key - rest * ids.size).astype(_small(ids.size)), rest
