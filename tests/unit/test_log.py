@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from twotowers.files import blocks
 from twotowers.logs import log as logs
 from twotowers.logs.log import Counts, Log
 
@@ -64,6 +65,7 @@ def test_counts_are_those_of_a_group_by(kind, widest, memory, monkeypatch):
     """In one block and in many, in memory and in a file, and with keys that hold few columns."""
     for name, value in {"SIZE": 100, "WIDEST": widest}.items():
         monkeypatch.setattr(logs, name, value)
+    monkeypatch.setattr(blocks, "CELLS", 13)
     pages = drawn(kind)
     log, rows = Log.of_batches(batches_of(pages), memory=memory), rows_of(pages)
     counts = log.count(BY)

@@ -533,20 +533,28 @@ def _marked(blocks: Sequence[Block], columns: Columns, low: int, high: int) -> n
 def _run_lengths(keys: np.ndarray, columns: Columns) -> Part:
     """The counts of such keys, by sorting them in place."""
     keys.sort()
-    starts, distinct, clicked, last, number = [], [], [], -1, 0
+    shown, clicks = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    distinct, last = 0, -1
     for some in pieces(len(keys)):  # Some at a time, so that there is no copy of all keys.
         own = keys[some]
-        click = (own & 1).astype(bool)
+        click = (own & 1).astype(np.int32)
         own >>= 1
-        new = np.diff(own, prepend=last) != 0
-        starts.append(np.flatnonzero(new) + some.start)
-        distinct.append(own[new])
-        clicked.append(np.cumsum(new)[click] + (number - 1))
-        last, number = own[-1:].max(initial=-1), number + len(starts[-1])
-    shown = np.diff(np.concatenate(starts), append=len(keys))
-    clicks = np.bincount(np.concatenate(clicked), minlength=number)
-    key, found = np.concatenate(distinct), {}
-    del keys, own, starts, distinct, clicked
+        new = np.empty(len(own), bool)
+        new[:1] = own[:1] != last
+        np.not_equal(own[1:], own[:-1], out=new[1:])
+        starts, last = np.flatnonzero(new), own[-1:].max(initial=-1)
+        before = starts[0] if len(starts) else len(own)
+        if before:  # The last run goes on here.
+            shown[-1][-1] += before
+            clicks[-1][-1] += click[:before].sum()
+        if len(starts):
+            shown.append(np.diff(starts, append=len(own)).astype(np.int32))
+            clicks.append(np.add.reduceat(click, starts))
+            keys[distinct : distinct + len(starts)] = own[starts]
+            distinct += len(starts)
+    key, found = keys[:distinct].copy(), {}
+    del keys, own
+    shown, clicks = (np.concatenate(each).astype(np.int64) for each in (shown, clicks))
     for name, (ids, _) in reversed(columns.items()):
         rest = key // ids.size
         found[name], key = (key - rest * ids.size).astype(_small(ids.size)), rest
