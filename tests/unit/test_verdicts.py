@@ -40,7 +40,7 @@ from twotowers.claims.conditions import (
 )
 from twotowers.claims.judging import COLUMNS, judge_all, on_authors
 from twotowers.claims.published import about
-from twotowers.claims.statistics import interval, select
+from twotowers.claims.statistics import mean_interval, select
 from twotowers.claims.verdicts import HOLDS, LEAST_ALONE, decide
 from twotowers.errors import InputError
 
@@ -59,7 +59,7 @@ def claimed(*conditions, judge=lambda results: results["value"].mean(), **other)
 
 def test_a_mean_is_decided_by_students_interval():
     values = np.array([0.3, 0.1, 0.45, 0.2])
-    low, _ = interval(values.mean(), values.std(ddof=1), 4, level=HOLDS)
+    low, _ = mean_interval(values.mean(), values.std(ddof=1), 4, level=HOLDS)
     assert decide(claimed(above("it", low - 1e-9)), runs(values)).verdict == REPRODUCED
     found = decide(claimed(above("it", low + 1e-9)), runs(values))
     assert (found.verdict, found.held) == (UNDECIDED, "4 of 4")

@@ -12,13 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtr, stdtrit  # importing scipy.stats is slow
+from scipy.special import stdtr  # importing scipy.stats is slow
+
+from twotowers.intervals import interval, quantile
 
 BAND = ["value", "low", "high", "n"]
 """Columns of a summary over seeds: mean, both ends of the interval, number of seeds."""
 
 
-def interval(
+def mean_interval(
     mean: ArrayLike, sd: ArrayLike, n: ArrayLike, *, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray]:
     """Student's t interval of a mean: mean +- t(n - 1) sd / sqrt(n).
@@ -33,14 +35,12 @@ def interval(
         Low and high ends; NaN for a single observation or a missing sd.
 
     Example:
-        >>> [end.round(3).item() for end in interval(0.0, 1.0, 4)]
+        >>> [end.round(3).item() for end in mean_interval(0.0, 1.0, 4)]
         [-1.591, 1.591]
     """
     mean, sd, n = (np.asarray(array, dtype=float) for array in (mean, sd, n))
-    several = n > 1
-    quantile = stdtrit(np.where(several, n - 1, 1), (1 + level) / 2)
-    half = np.where(several, quantile * sd / np.sqrt(np.maximum(n, 1)), np.nan)
-    return mean - half, mean + half
+    freedom = np.where(n > 1, n - 1, np.nan)
+    return interval(mean, sd / np.sqrt(np.maximum(n, 1)), freedom, level=level)
 
 
 def frequency_interval(
@@ -61,7 +61,7 @@ def frequency_interval(
         [0.237, 0.763]
     """
     successes, n = np.asarray(successes, float), np.asarray(n, float)
-    z = ndtri((1 + level) / 2)
+    z = quantile(level=level)
     middle = (successes + z**2 / 2) / (n + z**2)
     half = z / (n + z**2) * np.sqrt(successes * (n - successes) / n + z**2 / 4)
     # The ends 0 and 1 are exact. The formula misses them by a rounding error.
@@ -106,7 +106,7 @@ def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 def from_moments(moments: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The summary of `over_seeds`, from columns value (the mean), sd and n."""
-    low, high = interval(moments["value"], moments["sd"], moments["n"])
+    low, high = mean_interval(moments["value"], moments["sd"], moments["n"])
     summary = moments[[*by, "value"]].assign(low=low, high=high, n=moments["n"].astype(int))
     return summary.sort_values(list(by), ignore_index=True)
 

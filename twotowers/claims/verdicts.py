@@ -25,7 +25,6 @@ from functools import cache, partial
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit  # importing scipy.stats is slow
 
 from twotowers.claims.claims import (
     CONTRADICTED,
@@ -44,6 +43,7 @@ from twotowers.claims.claims import (
     outcome,
 )
 from twotowers.claims.conditions import STEPS, Condition, written
+from twotowers.intervals import quantile
 
 HOLDS, FAILS = 0.98, 0.99
 """Coverage of the interval of a number that surely meets its condition, and of one that surely does
@@ -171,8 +171,8 @@ def unmoved_error(error: np.ndarray, met: np.ndarray, alone: np.ndarray) -> np.n
 
 def half_width(error: np.ndarray, freedom: int, level: float = HOLDS) -> np.ndarray:
     """Half of each interval of this coverage."""
-    quantile = stdtrit(freedom, (1 + level) / 2)
-    return np.where(error == 0, 0, quantile * np.maximum(error, np.finfo(float).tiny))
+    wide = quantile(freedom, level=level)
+    return np.where(error == 0, 0, wide * np.maximum(error, np.finfo(float).tiny))
 
 
 def failing_width(error: np.ndarray, freedom: int, numbers: int) -> np.ndarray:

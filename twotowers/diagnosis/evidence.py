@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit, stdtrit
+from scipy.special import expit, logit
 
 from twotowers.analysis.comparison import predictions
 from twotowers.analysis.feedback import Feedback, by_user, columns_of, feedback_of
@@ -23,6 +23,7 @@ from twotowers.fitting.forms import Forms, compare_forms
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.specification import Slope
 from twotowers.identifiability.strength import Strength, strength_of_log
+from twotowers.intervals import interval, quantile
 from twotowers.logs.click_log import ClickLog, no_clicks
 from twotowers.logs.clicks_above import Dependence, clicks_above
 from twotowers.logs.health import Health, health, pages_with_gaps
@@ -186,8 +187,7 @@ class Evidence:
             slope = 2 * moved / sums[0] - 2 * moved * weight / sums[1]  # of the logarithm
             freedom = np.nan_to_num(effective_clusters(steps @ slope), nan=1)
             error = np.sqrt(max(slope @ covariance @ slope, 0)) / max(1 - share, 1e-12)
-            half = stdtrit(max(freedom, 1), 0.975) * error * np.array([-1, 1])
-            low, high = expit(logit(min(share, 1 - 1e-12)) + half)
+            low, high = expit(interval(logit(min(share, 1 - 1e-12)), error, max(freedom, 1)))
             cut = float(clicks[full > clip].sum() / clicks.sum())
             rows.append({"clip": clip, "share": share, "low": low, "high": high, "clipped": cut})
         return pd.DataFrame(rows)
@@ -244,7 +244,7 @@ class Evidence:
         """[K] whether the two forms differ by more than chance, all factors together at 5 %, and
         by more than `SAME`."""
         distance, error, freedom = self.difference
-        far = stdtrit(freedom, 1 - 0.025 / max(self.comparable.sum(), 1))
+        far = quantile(freedom, level=1 - 0.05 / max(self.comparable.sum(), 1))
         return self.comparable & (np.abs(distance) > np.maximum(far * error, SAME))
 
 

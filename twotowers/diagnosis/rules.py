@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from twotowers.diagnosis.evidence import ABOVE, Evidence
 from twotowers.fits.defaults import STRAY, SURE
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS, number_of
+from twotowers.intervals import quantile
 
 GREEN, AMBER, RED = "green", "amber", "red"
 PRECISE = 1.6
@@ -146,7 +146,7 @@ def swaps_needed(e: Evidence) -> Swaps:
     freedom = np.nanmin(np.append(e.curve.queries[e.reliable], e.health.queries))
     with np.errstate(over="ignore"):
         error = e.product.inflation * e.swaps["worst"].to_numpy()
-        worst = np.exp(stdtrit(max(freedom, 1), 0.975) * error)
+        worst = np.exp(quantile(max(freedom, 1)) * error)
     enough = np.flatnonzero(worst <= PRECISE)
     number = int(enough[0]) + 1 if len(enough) else len(worst)
     return Swaps(number, float(worst[number - 1]))

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from scipy.special import stdtrit
 
 from twotowers.fitting.conditional import NEVER, fit_conditional
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.statistics import Statistics
+from twotowers.intervals import quantile
 
 CONDITIONAL = ("conditional", "conditional_error", "conditional_low", "conditional_high")
 """Of the conditional estimate: relative to the first position, error of the logarithm, interval."""
@@ -79,7 +79,7 @@ def differing(table: pd.DataFrame, queries: np.ndarray) -> np.ndarray:
     spread = np.hypot(own, table["conditional_error"].to_numpy())
     compared = np.isfinite(distance) & (spread > 0)
     freedom = np.maximum(np.nan_to_num(queries, nan=1), 1)
-    errors = stdtrit(freedom, 1 - LEVEL / 2 / max(compared.sum(), 1))
+    errors = quantile(freedom, level=1 - LEVEL / max(compared.sum(), 1))
     return compared & (distance > errors * spread)
 
 

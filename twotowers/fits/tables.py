@@ -14,7 +14,7 @@ import pyarrow as pa
 from twotowers.fits.prior_check import CONDITIONAL
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
-from twotowers.fitting.information import NORMAL
+from twotowers.intervals import interval
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
 
 COLUMNS = {
@@ -126,7 +126,7 @@ def product_of(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> 
     estimate = both["estimate"] * other
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = both["error"] / both["estimate"] + both["error_of_other"] / other
-        low, high = (estimate * np.exp(sign * NORMAL * spread) for sign in (-1, 1))
+        low, high = (estimate * np.exp(end) for end in interval(0, spread))
     columns = {
         "estimate": estimate,
         "error": estimate * spread,

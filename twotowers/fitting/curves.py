@@ -28,7 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
-from scipy.special import ndtri, stdtrit
+
+from twotowers.intervals import interval
 
 LEVERAGE = 0.01
 """Queries with less of the information keep their scores: the error changes by less than this."""
@@ -36,8 +37,6 @@ ENTRIES = 4_000_000
 """Of a dense block in memory."""
 BLOCK = 64
 """Factors that are eliminated together."""
-NORMAL_FROM = 1e6
-"""Degrees of freedom from which Student's t is the normal law."""
 ENOUGH_SWAPS, ENOUGH_QUERIES, ENOUGH_USERS = 20.0, 4.0, 10.0
 """Below these an interval is given with a reason to doubt it."""
 ALONE = "doubtful: one query alone links it to the reference, so part of its error is by clicks"
@@ -296,12 +295,10 @@ def as_curve(
     lacking = np.where(alone, np.maximum(resistance - np.diag(covariance), 0), 0)
     covariance = covariance + np.diag(lacking)
     error = np.where(known, np.sqrt(np.maximum(np.diag(covariance), 0)), np.nan)
-    tail = (1 + level) / 2
-    freedom = np.clip(np.minimum(queries, users), 1, NORMAL_FROM)
-    quantile = np.where(freedom < NORMAL_FROM, stdtrit(freedom, tail), ndtri(tail))
+    freedom = np.maximum(np.minimum(queries, users), 1)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        half = quantile * error
-        low, high = np.exp(log_estimate - half), np.exp(log_estimate + half)
+        ends = interval(log_estimate, error, freedom, level=level)
+        low, high = np.exp(ends)
     reason = reason.copy()
     for k in np.flatnonzero(doubt):
         lacks = (

@@ -50,13 +50,12 @@ from twotowers.fitting.page_sets import PageSet, page_sets
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.fitting.steps import Problem, credits_of, slices_of
+from twotowers.intervals import interval
 from twotowers.models.protocol import ONCE, PAGES, PER_DOCUMENT, ClickModel, of_documents
 
 LOGGER = logging.getLogger(__name__)
 
 LEVEL = 0.95
-NORMAL = 1.959963984540054
-"""Standard deviations of a two-sided interval of that level."""
 
 EDGE = 0.01
 """An estimate that fewer successes, or fewer failures, stand behind is at 0, or at 1."""
@@ -168,8 +167,10 @@ class _Point:
         odds = logit(np.clip(self.chances[at], NEAREST, 1 - NEAREST))
         chance = expit(odds)
         error = np.where(told, chance * (1 - chance) * spread, np.nan)
-        low = np.where(told, expit(odds - NORMAL * spread), 0.0)
-        high = np.where(told, expit(odds + NORMAL * spread), 1.0)
+        low, high = (
+            np.where(told, expit(end), edge)
+            for end, edge in zip(interval(odds, spread, level=LEVEL), (0.0, 1.0), strict=True)
+        )
         steep = slope > 0
         slope = np.where(steep, slope, 1)
         reach = -np.expm1(np.log1p(-LEVEL) / slope)

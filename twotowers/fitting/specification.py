@@ -30,11 +30,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
 from twotowers.fitting.conditional import FORMS, by_pair, residuals, unsure
 from twotowers.fitting.curves import Blocks, Curve, effective_clusters, inverse_root
 from twotowers.fitting.pair_counts import PairCounts
+from twotowers.intervals import interval
 from twotowers.randomness import draw_clicks
 
 DIVISIONS, CELLS = 10, 1_000_000
@@ -102,8 +103,7 @@ def fit_slope(
     freedom = effective_clusters(scores)
     p = 2 * stdtr(freedom, -abs(scores.sum()) / spread)
     value, error = scores.sum() / information, spread / information
-    half = stdtrit(freedom, 0.975) * error
-    return Slope(*map(float, (value, error, value - half, value + half, p)))
+    return Slope(*map(float, (value, error, *interval(value, error, freedom), p)))
 
 
 def _halves(shown: np.ndarray, clicked: np.ndarray, rng: np.random.Generator) -> Iterator[tuple]:

@@ -35,13 +35,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.curves import effective_clusters
 from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import Tower
 from twotowers.identifiability.testing import Finding, together
+from twotowers.intervals import interval
 
 NAME = "hausman"
 
@@ -83,7 +83,7 @@ def hausman(log: FeatureCounts, tower: Tower, *, reference: int = 0) -> Hausman:
     steps[np.searchsorted(counts.query, query)] -= given
     steps = np.where(used, steps, 0)
     error = np.where(used, np.sqrt((steps**2).sum(0)), np.nan)
-    half = stdtrit(effective_clusters(steps), 0.975) * error
+    low, high = interval(difference, error, effective_clusters(steps))
     reason = np.where(other & ~used & (curve.reason == ""), "the tower has no estimate", "")
     table = pd.DataFrame(
         {
@@ -92,8 +92,8 @@ def hausman(log: FeatureCounts, tower: Tower, *, reference: int = 0) -> Hausman:
             "tower": np.exp(bias),
             "difference": difference,
             "error": error,
-            "low": difference - half,
-            "high": difference + half,
+            "low": low,
+            "high": high,
             "reason": np.where(curve.reason != "", curve.reason, reason),
         }
     )

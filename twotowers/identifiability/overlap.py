@@ -31,12 +31,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from scipy.spatial.distance import cdist
-from scipy.special import stdtrit
 
 from twotowers.fitting.curves import effective_clusters
 from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.pair_counts import PairCounts
+from twotowers.intervals import interval
 
 NUMBERS = "auc", "low", "high", "distance", "bound"
 MOST = 3_000
@@ -83,8 +83,8 @@ def overlap(
         guess = _guesses(log, *halves, second)
         weight, cluster = counts.impressions[judged], log.cluster[judged]
         auc, error, freedom = clustered_auc(guess, second[judged], weight, cluster)
-        half = stdtrit(freedom, 0.975) * error
-        found |= {"auc": auc, "low": max(auc - half, 0), "high": min(auc + half, 1)}
+        low, high = np.clip(interval(auc, error, freedom), 0, 1)
+        found |= {"auc": auc, "low": low, "high": high}
     return pd.DataFrame(rows, columns=["one", "other", *NUMBERS])
 
 

@@ -33,12 +33,12 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
 from twotowers.fitting.curves import effective_clusters
 from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import Tower
 from twotowers.identifiability.testing import Finding, many, single
+from twotowers.intervals import interval
 
 PARTS = 10
 """Parts of the score within a position, of as many impressions each."""
@@ -120,7 +120,8 @@ def calibration(log: FeatureCounts, tower: Tower) -> tuple[Finding, pd.DataFrame
     steps = np.stack([_by_query(log, tower.jackknifed * each) for each in columns], 1)
     found = many(name, steps)
     ratio = observed[enough] / expected[enough]
-    half = stdtrit(effective_clusters(steps), 0.975) * np.sqrt((steps**2).sum(0)) / expected[enough]
+    error = np.sqrt((steps**2).sum(0)) / expected[enough]
+    low, high = interval(ratio, error, effective_clusters(steps))
     found = replace(found, value=float(np.sqrt(np.mean((ratio - 1) ** 2))), unit=unit)
     table = pd.DataFrame(
         {
@@ -130,8 +131,8 @@ def calibration(log: FeatureCounts, tower: Tower) -> tuple[Finding, pd.DataFrame
             "expected": expected[enough],
             "observed": observed[enough],
             "ratio": ratio,
-            "low": np.maximum(ratio - half, 0),
-            "high": ratio + half,
+            "low": np.maximum(low, 0),
+            "high": high,
         }
     )
     return found, table

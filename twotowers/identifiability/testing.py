@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import fdtrc, stdtr, stdtrit
+from scipy.special import fdtrc, stdtr
 
 from twotowers.fitting.curves import effective_clusters
+from twotowers.intervals import interval
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,8 @@ def single(name: str, steps: np.ndarray, value: float, unit: str, *, side: int =
     freedom = float(effective_clusters(steps))
     t = value / error
     p = float(stdtr(freedom, -t)) if side else float(2 * stdtr(freedom, -abs(t)))
-    half = stdtrit(freedom, 0.975) * error
-    return Finding(
-        name, t, (freedom,), p, float(value), error, float(value - half), float(value + half), unit
-    )
+    low, high = map(float, interval(value, error, freedom))
+    return Finding(name, t, (freedom,), p, float(value), error, low, high, unit)
 
 
 def together(name: str, steps: np.ndarray, values: np.ndarray) -> Finding:

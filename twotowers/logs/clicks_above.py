@@ -19,8 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
+from twotowers.intervals import interval
 from twotowers.logs.log import Log
 
 ENOUGH = 10
@@ -89,7 +90,6 @@ def clicks_above(log: Log) -> Dependence:
         return Dependence(ratio, nan, nan, nan, strata, queries, reason)
     each = r / r.sum() - s / s.sum()
     error = float(np.sqrt((each**2).sum() * queries / (queries - 1)))
-    half = float(stdtrit(queries - 1, 0.975)) * error
     p = float(2 * stdtr(queries - 1, -abs(np.log(ratio)) / error)) if error else 1.0
-    low, high = (float(ratio * np.exp(sign * half)) for sign in (-1, 1))
+    low, high = map(float, np.exp(interval(np.log(ratio), error, queries - 1)))
     return Dependence(ratio, low, high, p, strata, queries, "")

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
+from twotowers.intervals import interval
 from twotowers.logs.log import Counts
 
 
@@ -90,5 +90,4 @@ def ratio(sums: np.ndarray, sizes: np.ndarray) -> Mean:
     if queries < 2:
         return Mean(value, np.nan, np.nan)
     spread = ((sums - value * sizes) ** 2).sum() * queries / (queries - 1)
-    half = float(stdtrit(queries - 1, 0.975) * np.sqrt(spread) / sizes.sum())
-    return Mean(value, value - half, value + half)
+    return Mean(value, *map(float, interval(value, np.sqrt(spread) / sizes.sum(), queries - 1)))

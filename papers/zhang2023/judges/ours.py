@@ -9,7 +9,7 @@ from papers.zhang2023.crossing import QUALITY, RANKING, WORLDS, cross, curve
 from papers.zhang2023.winners import DATASETS, METHODS, NAMES, POLICIES, REMEDIES, cells, won
 from twotowers.claims.claims import OURS, Claims, Measured, seed_means
 from twotowers.claims.conditions import above, at_most, below, shown, written
-from twotowers.claims.statistics import interval, select
+from twotowers.claims.statistics import mean_interval, select
 
 CLAIMS = Claims(origin=OURS, names=NAMES)
 
@@ -87,7 +87,7 @@ def _with_interval(values: list[float]) -> str:
     mean = np.mean(values)
     if len(values) < 2:
         return written(mean)
-    ends = interval(mean, np.std(values, ddof=1), len(values))
+    ends = mean_interval(mean, np.std(values, ddof=1), len(values))
     return f"{written(mean)} ({' to '.join(written(end) for end in ends)})"
 
 

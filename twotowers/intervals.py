@@ -1,0 +1,33 @@
+"""Intervals by Student's t law, or by the normal law where degrees of freedom are many.
+
+>>> [[round(float(end), 3) for end in interval(1, 0.5, freedom)] for freedom in (9, np.inf)]
+[[-0.131, 2.131], [0.02, 1.98]]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri, stdtrit  # importing scipy.stats is slow
+
+NORMAL_FROM = 1e6
+"""Degrees of freedom from which Student's t is the normal law."""
+
+
+def quantile(freedom: ArrayLike = np.inf, *, level: float = 0.95) -> np.ndarray:
+    """Half of an interval, in standard errors.
+
+    Args:
+        freedom: degrees of freedom, > 0; NaN where there is no interval.
+        level: coverage of the interval, in (0, 1).
+    """
+    freedom, tail = np.asarray(freedom, float), (1 + level) / 2
+    return np.where(freedom >= NORMAL_FROM, ndtri(tail), stdtrit(freedom, tail))
+
+
+def interval(
+    value: ArrayLike, error: ArrayLike, freedom: ArrayLike = np.inf, *, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray]:
+    """Low and high end around a value with a standard error, of any shape; see `quantile`."""
+    half = quantile(freedom, level=level) * np.asarray(error, float)
+    return value - half, value + half
