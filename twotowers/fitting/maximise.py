@@ -15,6 +15,9 @@ TOLERANCE = 1e-16
 ROUNDING = 1e-12
 """Largest relative fall of a log-likelihood that counts as rounding."""
 
+CUT = 20
+"""A step that is halved so often moves a millionth of its length: it ends at an edge."""
+
 
 class Step(NamedTuple):
     """Newton's step from a point.
@@ -45,7 +48,8 @@ def maximise(
 
     A step is halved until the likelihood does not fall. The square of the distance that a step
     leaves, in standard errors, is about its own times the square of its reach. The search ends by
-    that, since likelihoods of many clicks have no digits left for the last steps.
+    that, since likelihoods of many clicks have no digits left for the last steps; or at the
+    edge of what is allowed, such as a chance of 1, where steps are cut to nothing.
 
     Args:
         point: parameters -> their point.
@@ -71,7 +75,7 @@ def maximise(
             if reached.likelihood >= here.likelihood - ROUNDING * abs(here.likelihood):
                 break
         at, here = moved, reached
-        if decrement * min(reach, 1) ** 2 < TOLERANCE:
+        if halving >= CUT or decrement * min(reach, 1) ** 2 < TOLERANCE:
             return at, here
     raise InputError(
         f"no optimum after {ITERATIONS} Newton steps", field="clicks", expected="a finite optimum"
