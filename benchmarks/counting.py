@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.measure import CACHE, child, seconds
 from twotowers.logs.click_log import bytes_of, log_of_format
-from twotowers.logs.log import CELL, write_counts
+from twotowers.logs.counted import CELL, write_counts
 from twotowers.logs.sessions import write_sessions
 
 SIZES = {

@@ -11,9 +11,9 @@ from twotowers.datasets.letor import read_letor
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
 from twotowers.logs.click_log import log_of_format
+from twotowers.logs.counted import CELL
 from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu, vectors
-from twotowers.logs.log import CELL
 from twotowers.logs.sessions import seen_in
 from twotowers.logs.tiangong import read_tiangong
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES

@@ -9,7 +9,7 @@ import pytest
 
 from twotowers.errors import InputError
 from twotowers.logs.click_log import log_of_format
-from twotowers.logs.log import CELL
+from twotowers.logs.counted import CELL
 from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import write_sessions
 from twotowers.root import ROOT

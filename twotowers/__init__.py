@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from twotowers.fits.judgments import Judgments as Judgments
     from twotowers.fits.saved import load as load
     from twotowers.logs.click_log import read_log as read_log
-    from twotowers.logs.log import Counts as Counts
+    from twotowers.logs.counted import Counts as Counts
     from twotowers.logs.log import Log as Log
     from twotowers.models.additive import Additive as Additive
     from twotowers.models.position_based import PositionBased as PositionBased

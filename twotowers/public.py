@@ -4,7 +4,7 @@ VERSION = "0.1.0"
 
 PUBLIC = {
     "Additive": "models.additive",
-    "Counts": "logs.log",
+    "Counts": "logs.counted",
     "Dense": "simulations.towers",
     "Diagnosis": "diagnosis.diagnose",
     "Fit": "fits.fit",

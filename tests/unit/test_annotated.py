@@ -10,7 +10,7 @@ from twotowers.claims.paired import against_baseline
 
 QUERIES, DOCUMENTS = 7, 14
 RNG = np.random.default_rng(3)
-SCORES = RNG.normal(size=(QUERIES, DOCUMENTS)).round(1)  # with ties
+SCORES = RNG.normal(size=(QUERIES, DOCUMENTS))
 LABELS = RNG.integers(0, 5, (QUERIES, DOCUMENTS))
 WHERE = np.arange(DOCUMENTS) < RNG.integers(2, DOCUMENTS + 1, QUERIES)[:, None]
 LABELS[0] = 0

@@ -14,10 +14,10 @@ from tests.logs import count_sessions
 from tests.streams import counts_by_cell
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.logs import log as logs
+from twotowers.logs import counted
 from twotowers.logs.click_log import log_of_format
+from twotowers.logs.counted import Counts
 from twotowers.logs.ids import beside, number_cells
-from twotowers.logs.log import Counts
 from twotowers.logs.sessions import write_sessions
 
 PAGE = st.tuples(
@@ -117,7 +117,7 @@ def test_exact_counts_of_a_larger_log(log, tmp_path):
 def test_several_files_and_any_memory_give_the_same_bytes(log, tmp_path, monkeypatch):
     path, _ = log
     whole, parts = tmp_path / "whole.parquet", tmp_path / "counted.parquet"
-    monkeypatch.setattr(logs, "GROUP", 1000)
+    monkeypatch.setattr(counted, "GROUP", 1000)
     count_sessions(path, whole)
     found = pq.read_table(path)
     for number, rows in enumerate((found.slice(0, 7_001), found.slice(7_001))):

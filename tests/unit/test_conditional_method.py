@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests.tasks import task_of
-from twotowers.errors import InputError
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.jobs.measures import measure
@@ -47,8 +46,3 @@ def test_the_form_is_passed_on():
     of_pairs = task(np.arange(4).reshape(2, 2))
     product, odds = (conditional.fit(of_pairs, form=form)[0] for form in ("product", "additive"))
     assert abs(odds.bias[1]) > abs(product.bias[1]) > 0
-
-
-def test_features_are_refused():
-    with pytest.raises(InputError, match=r"model\.tower: the conditional estimate compares pairs"):
-        conditional.fit(task(np.zeros((2, 2, 3))))

@@ -10,7 +10,7 @@ from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals, distinct_pages
-from twotowers.logs import log as logs
+from twotowers.logs import counted
 from twotowers.logs.log import Log
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.protocol import PER_DOCUMENT
@@ -43,7 +43,7 @@ def path(pages, tmp_path):
 @pytest.fixture
 def in_pieces(monkeypatch):
     """Few pages are in a block."""
-    monkeypatch.setattr(logs, "SIZE", 7)
+    monkeypatch.setattr(counted, "SIZE", 7)
 
 
 def needed(model, log):

@@ -8,7 +8,7 @@ import pytest
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.logs.log import Counts
+from twotowers.logs.counted import Counts
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.running import ran
 from twotowers.analysis.comparison import _clustered
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.logs.log import CELL
+from twotowers.logs.counted import CELL
 from twotowers.models.user_browsing import UserBrowsing
 from twotowers.root import ROOT
 
@@ -71,7 +71,6 @@ import sys
 sys.modules.update(dict.fromkeys({FURTHER}))
 import twotowers as tt
 import twotowers.logs.simulation
-import twotowers.methods.counting, twotowers.methods.em, twotowers.methods.newton
 log = tt.read_log({str(tmp_path / "log.csv")!r})
 assert tt.identify(log, bias=["position", "device"]).identified
 tt.fit(log, "dbn", prior=(2, 0.2)).relevance()

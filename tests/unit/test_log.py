@@ -6,8 +6,10 @@ import pyarrow as pa
 import pytest
 
 from twotowers.files import blocks
+from twotowers.logs import counted
 from twotowers.logs import log as logs
-from twotowers.logs.log import Counts, Log
+from twotowers.logs.counted import Counts
+from twotowers.logs.log import Log
 
 IDS = {
     "small": [5, 6, 8],
@@ -63,8 +65,9 @@ def check(counts: Counts, rows: pd.DataFrame) -> None:
 @pytest.mark.parametrize("kind", IDS)
 def test_counts_are_those_of_a_group_by(kind, widest, memory, monkeypatch):
     """In one block and in many, in memory and in a file, and with keys that hold few columns."""
-    for name, value in {"SIZE": 100, "WIDEST": widest}.items():
-        monkeypatch.setattr(logs, name, value)
+    monkeypatch.setattr(counted, "SIZE", 100)
+    for module in (logs, counted):
+        monkeypatch.setattr(module, "WIDEST", widest)
     monkeypatch.setattr(blocks, "CELLS", 13)
     pages = drawn(kind)
     log, rows = Log.of_batches(batches_of(pages), memory=memory), rows_of(pages)

@@ -18,7 +18,8 @@ from twotowers.fitting.users import cluster_by_user
 from twotowers.identifiability.feedback import follow_clicks, moves_after_clicks
 from twotowers.identifiability.testing import Finding
 from twotowers.logs.click_log import TIME, ClickLog
-from twotowers.logs.log import Block, Log, key_of
+from twotowers.logs.counted import key_of
+from twotowers.logs.log import Block, Log
 from twotowers.logs.numbering import Ids
 
 USER = "user"

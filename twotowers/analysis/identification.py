@@ -19,9 +19,9 @@ from twotowers.fits.defaults import BIAS, FEATURE, REPAIRS
 from twotowers.identifiability.diagnosis import COUNTS, Report, check_columns, check_log
 from twotowers.identifiability.strength import ENOUGH_SWAPS, Strength, number_of, weakest_link
 from twotowers.logs.click_log import ClickLog
+from twotowers.logs.counted import Counts
 from twotowers.logs.frames import PANDAS, Native, both_ends, native, source_of
 from twotowers.logs.layouts import TABLES, Layout, parts_of, recognised
-from twotowers.logs.log import Counts
 
 DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers as programs write them; 007 and NA are none."""

@@ -12,8 +12,8 @@ from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.misfit import Misfit, misfit
+from twotowers.logs.counted import Counts
 from twotowers.logs.frames import source_of
-from twotowers.logs.log import Counts
 from twotowers.randomness import some, stream
 
 KEYS = ("query", "document")

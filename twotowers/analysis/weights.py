@@ -19,8 +19,8 @@ from twotowers.fits.defaults import BIAS, WEIGHED_BY
 from twotowers.fits.fit import Fit
 from twotowers.fits.fitting import fit_click_model
 from twotowers.logs.click_log import ClickLog, as_log
+from twotowers.logs.counted import key_of
 from twotowers.logs.frames import Native, native
-from twotowers.logs.log import key_of
 from twotowers.models.page import PageModel
 from twotowers.models.position_based import PositionBased
 from twotowers.report.words import numbered

@@ -17,9 +17,10 @@ from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.output import show
 from twotowers.errors import InputError
 from twotowers.logs.click_log import bytes_of, check_out
+from twotowers.logs.counted import write_counts
 from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.ids import beside, number_cells, write_clax
-from twotowers.logs.log import Log, write_counts
+from twotowers.logs.log import Log
 from twotowers.logs.sessions import seen_lines
 
 TARGETS = ("cells", "sessions", "clax", "wscd")

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from twotowers.errors import InputError
-from twotowers.logs.log import Counts, key_of
+from twotowers.logs.counted import Counts, key_of
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.distinct import number_rows
-from twotowers.logs.log import Block, Counts, Log
+from twotowers.logs.counted import Counts
+from twotowers.logs.log import Block, Log
 from twotowers.logs.page_arrays import Pages, distinct_arrays
 from twotowers.models.page import last_clicks
 from twotowers.models.protocol import (

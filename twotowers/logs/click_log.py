@@ -18,9 +18,10 @@ from twotowers.errors import InputError, check_choice, check_range
 from twotowers.files.artefacts import check_target, files_of
 from twotowers.files.batches import is_text_file
 from twotowers.files.frames import Frame, Source
+from twotowers.logs.counted import CELL, MEMORY, Counts, Mixed
 from twotowers.logs.frames import PANDAS, source_of
 from twotowers.logs.layouts import Layout, parts_of, recognised
-from twotowers.logs.log import CELL, MEMORY, Block, Counts, Further, Log, Mixed
+from twotowers.logs.log import Block, Further, Log
 from twotowers.logs.numbering import Ids
 from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import Stream, check_free

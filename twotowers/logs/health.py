@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twotowers.logs.log import Block, Counts, Log
+from twotowers.logs.counted import Counts
+from twotowers.logs.log import Block, Log
 from twotowers.logs.page_arrays import page_hashes
 
 LATER = 0.2

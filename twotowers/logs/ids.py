@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.tables import write_batches
-from twotowers.logs.log import GROUP, Counts, Log, key_of
+from twotowers.logs.counted import GROUP, Counts, key_of
+from twotowers.logs.log import Log
 from twotowers.logs.numbering import Ids
 
 PAIR = ("query", "document")

@@ -14,7 +14,7 @@ is counted block by block, and the counts of its blocks are added up in the same
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from math import prod
@@ -26,25 +26,13 @@ import pyarrow as pa
 
 from twotowers.files.blocks import blocks as pieces
 from twotowers.files.blocks import in_order
-from twotowers.files.tables import write_batches
-from twotowers.logs.frames import PANDAS, Native, native
+from twotowers.logs.counted import CELL, MEMORY, WIDEST, Counts, Part, gathered, key_of, smallest
+from twotowers.logs.frames import PANDAS
 from twotowers.logs.numbering import Column, Ids, Spill
-from twotowers.logs.sessions import EMPTY, described, read_sessions, seen_in, write_sessions
+from twotowers.logs.sessions import EMPTY, read_sessions, seen_in, write_sessions
 
-SIZE = 1 << 21
-"""About how many shown documents a block of a log has."""
-WIDEST = 1 << 62
-"""Keys are below it."""
 RANGES = 1 << 16
 """Where not all keys are sorted at once, portions of them consist of so many ranges."""
-MEMORY = 4 * 10**9
-"""Bytes. Half of it may hold pages, the others are in a file. Half of it holds keys."""
-CELL = ("query", "document", "position")
-COUNTS = ("impressions", "clicks")
-NO_CELLS = pa.schema([("split", pa.string()), *((name, pa.int64()) for name in (*CELL, *COUNTS))])
-"""The columns of a counted log without rows."""
-GROUP = 1 << 20
-"""Rows of a row group of a file of counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,204 +290,6 @@ Columns = Mapping[str, tuple[Ids, Callable[[Block], np.ndarray]]]
 """Column -> what its numbers stand for, and the [shown] numbers of a block."""
 
 
-@dataclass(eq=False)
-class Counts:
-    """Impressions and clicks by some columns: one table, a row per combination of values.
-
-    Attributes:
-        columns: column -> [rows] numbers. Rows are distinct, and sorted by the first column, ...
-        impressions, clicks: [..., rows] int64. Axes in front are lanes.
-        ids: column -> what its numbers stand for.
-        seen: other counts of the reader.
-        kind: the library of the frames that answers come in.
-    """
-
-    columns: Mapping[str, np.ndarray]
-    impressions: np.ndarray
-    clicks: np.ndarray
-    ids: Mapping[str, Ids]
-    seen: Mapping[str, int] = field(default_factory=dict)
-    kind: str = PANDAS
-
-    @classmethod
-    def joined(
-        cls, parts: Sequence[Counts], ids: Mapping[str, Ids], seen: Mapping[str, int], kind: str
-    ) -> Counts:
-        """Counts of portions of a log, one behind the other."""
-        if len(parts) == 1:
-            return parts[0]
-        columns = {name: _joined([each.columns[name] for each in parts]) for name in ids}
-        shown, clicks = (
-            _joined([getattr(each, name) for each in parts]) for name in ("impressions", "clicks")
-        )
-        return cls(columns, shown, clicks, ids, seen, kind)
-
-    @classmethod
-    def of_batches(
-        cls, batches: Iterable[pa.RecordBatch], *, texts: bool = False, memory: int = MEMORY
-    ) -> Counts:
-        """A log that is counted already.
-
-        Args:
-            batches: columns of any names, impressions and clicks. Rows may repeat.
-            texts, memory: see `Log.of_batches`.
-        """
-        columns: dict[str, Column] = {}
-        counts, spill = {"impressions": [], "clicks": []}, Spill(memory // 2)
-        for table in gathered(batches, NO_CELLS):
-            for name in table.column_names:
-                if name in counts:
-                    counts[name].append(table[name].to_numpy())
-                else:
-                    column = columns.setdefault(name, Column(spill, texts and name != "split"))
-                    column.append(table[name])
-        ids = {name: column.finish() for name, column in columns.items()}
-        rows = zip(*(column.parts for column in columns.values()), strict=True)
-        own = [dict(zip(ids, row, strict=True)) for row in rows]
-        parts = [
-            cls(*_added_up(each, *weights, ids), ids)
-            for each, *weights in zip(own, *counts.values(), strict=True)
-        ]
-        whole = cls.joined(parts, ids, {}, PANDAS)
-        return whole._added_up() if len(parts) > 1 else whole
-
-    def _added_up(self) -> Counts:
-        found = _added_up(self.columns, self.impressions, self.clicks, self.ids)
-        return Counts(*found, self.ids, self.seen, self.kind)
-
-    def __len__(self) -> int:
-        return self.impressions.shape[-1]
-
-    def count(self, by: Sequence[str]) -> Counts:
-        """Impressions and clicks by fewer columns; see `Log.count`."""
-        if list(by) == list(self.columns):
-            return self
-        ids, own = ({name: each[name] for name in by} for each in (self.ids, self.columns))
-        return replace(self, columns=own, ids=ids)._added_up()
-
-    def portions(self, by: Sequence[str]) -> Iterator[Counts]:
-        """What `count` gives; see `Log.portions`."""
-        yield self.count(by)
-
-    @property
-    def page_columns(self) -> list[str]:
-        """The columns; a row has no lists."""
-        return [*self.ids]
-
-    def where(self, rows: np.ndarray) -> Counts:
-        """Some rows."""
-        columns = {name: each[rows] for name, each in self.columns.items()}
-        return replace(
-            self,
-            columns=columns,
-            impressions=self.impressions[..., rows],
-            clicks=self.clicks[..., rows],
-        )
-
-    def renamed(self, name: str, other: str) -> Counts:
-        """The same counts with another name of a column."""
-        columns, ids = (
-            {other if own == name else own: each for own, each in by_name.items()}
-            for by_name in (self.columns, self.ids)
-        )
-        return replace(self, columns=columns, ids=ids)
-
-    def values(self, name: str) -> pa.Array:
-        """[rows] a column as in the log."""
-        return self.ids[name].take(self.columns[name])
-
-    def groups(self, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The combinations of the first columns.
-
-        Args:
-            by: their names.
-
-        Returns:
-            [rows] the number of the row's combination, from 0; and the first row of each.
-        """
-        new = np.zeros(len(self), bool)
-        new[:1] = True
-        for name in by:
-            new[1:] |= self.columns[name][1:] != self.columns[name][:-1]
-        return np.cumsum(new) - 1, np.flatnonzero(new)
-
-    def table(self) -> pa.Table:
-        """The counts with the values of the log."""
-        return pa.Table.from_batches([*self.batches(len(self))], self.schema)
-
-    def frame(self) -> Native:
-        """The counts with the values of the log: a column each, impressions and clicks."""
-        return native(self.table(), self.kind)
-
-    def write(self, path: str | Path) -> int:
-        """Write the counts as parquet, all or nothing; the number of rows."""
-        return write_counts(path, [self], self.seen)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Columns and types of `table`."""
-        own = [(name, ids.type) for name, ids in self.ids.items()]
-        return pa.schema([*own, ("impressions", pa.int64()), ("clicks", pa.int64())])
-
-    def batches(self, rows: int = GROUP) -> Iterator[pa.RecordBatch]:
-        """The rows of `table`, some at a time."""
-        for start in range(0, max(len(self), 1), max(rows, 1)):
-            own = slice(start, start + rows)
-            columns = [ids.take(self.columns[name][own]) for name, ids in self.ids.items()]
-            counts = [pa.array(each[own]) for each in (self.impressions, self.clicks)]
-            yield pa.RecordBatch.from_arrays([*columns, *counts], schema=self.schema)
-
-
-Part = tuple[Mapping[str, np.ndarray], np.ndarray, np.ndarray]
-
-
-class Mixed(Exception):
-    """The columns of a log change: what they are, and what they were."""
-
-    def __init__(self, found: str, expected: str) -> None:
-        super().__init__(found)
-        self.found, self.expected = found, expected
-
-
-def write_counts(path: str | Path, portions: Iterable[Counts], seen: Mapping[str, int]) -> int:
-    """Write portions of counts as one parquet file, all or nothing; the number of rows."""
-    batches = (batch for each in portions for batch in each.batches())
-    return write_batches(path, batches, group=GROUP, seen=seen)
-
-
-def gathered(batches: Iterable[pa.RecordBatch], empty: pa.Schema) -> Iterator[pa.Table]:
-    """The batches, so many together that about `SIZE` documents are shown; at least one table."""
-    waiting: list[pa.RecordBatch] = []
-    size, row, schema = 0, 0, None
-    for batch in batches:
-        schema = schema or batch.schema
-        if batch.schema != schema:
-            found = f"row {row + 1}: the columns are {described(batch.schema)} from here on"
-            raise Mixed(found, f"{described(schema)}, as before")
-        row += len(batch)
-        waiting.append(batch)
-        lists = "documents" in batch.schema.names
-        size += len(batch["documents"].values) if lists else len(batch)
-        if size >= SIZE:
-            yield pa.Table.from_batches(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
-    if schema is None:
-        yield empty.empty_table()
-
-
-def key_of(columns: Mapping[str, np.ndarray], ids: Mapping[str, Ids]) -> np.ndarray:
-    """[rows] a number per row, by which rows are sorted as by their columns."""
-    key, width = np.zeros(len(next(iter(columns.values()))), np.int64), 1
-    for name, each in columns.items():
-        if width * ids[name].size >= WIDEST:
-            distinct, key = np.unique(key, return_inverse=True)
-            width = len(distinct)
-        key, width = key * ids[name].size + each, width * ids[name].size
-    return key
-
-
 def _keys(block: Block, columns: Columns, out: np.ndarray | None = None) -> np.ndarray:
     """[shown] keys of the columns."""
     out = np.empty(len(block.click), np.int64) if out is None else out
@@ -557,33 +347,5 @@ def _run_lengths(keys: np.ndarray, columns: Columns) -> Part:
     shown, clicks = (np.concatenate(each).astype(np.int64) for each in (shown, clicks))
     for name, (ids, _) in reversed(columns.items()):
         rest = key // ids.size
-        found[name], key = (key - rest * ids.size).astype(_small(ids.size)), rest
+        found[name], key = (key - rest * ids.size).astype(smallest(ids.size)), rest
     return {name: found[name] for name in columns}, shown, clicks
-
-
-def _added_up(columns, shown, clicks, ids) -> Part:
-    """Rows in any order -> distinct and sorted ones."""
-    key = key_of(columns, ids)
-    order = np.argsort(key, kind="stable")
-    starts = _starts(key[order])
-    first = order[starts]
-    shown, clicks = (
-        np.add.reduceat(each[..., order], starts, axis=-1) if len(starts) else each
-        for each in (shown, clicks)
-    )
-    return {name: each[first] for name, each in columns.items()}, shown, clicks
-
-
-def _starts(keys: np.ndarray) -> np.ndarray:
-    """Where the runs of equal keys begin."""
-    new = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    return np.flatnonzero(new)
-
-
-def _small(size: int) -> np.dtype:
-    return np.dtype(np.int32 if size <= 2**31 else np.int64)
-
-
-def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate(parts, axis=-1) if parts else np.zeros(0, np.int64)

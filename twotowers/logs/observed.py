@@ -17,9 +17,9 @@ import pyarrow as pa
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask
 from twotowers.files.tables import read_table
+from twotowers.logs.counted import Counts
 from twotowers.logs.counts import Counts as CellCounts
 from twotowers.logs.counts import lay_out
-from twotowers.logs.log import Counts
 from twotowers.randomness import draw_clicks, stream
 
 TYPES = {

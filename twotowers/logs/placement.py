@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twotowers.intervals import interval
-from twotowers.logs.log import Counts
+from twotowers.logs.counted import Counts
 
 
 @dataclass(frozen=True)
