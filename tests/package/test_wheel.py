@@ -186,5 +186,4 @@ def test_the_extras_need_what_the_groups_of_jobs_need():
         for each in group
         if isinstance(each, str)  # and no group that is included
     }
-    # Frames of callers are no matter of jobs.
-    assert every - {"two-towers[jax,trees,plots]", "narwhals"} == jobs
+    assert every - {"two-towers[jax,trees,plots]"} == jobs

@@ -10,7 +10,7 @@ from benchmarks.worlds import cells_of, simulate_sessions
 from tests.logs import count_sessions, to_sessions
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.logs import log as logs
+from twotowers.logs import counted
 from twotowers.logs import simulated_sessions as simulated
 from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.ids import beside, write_clax
@@ -68,7 +68,7 @@ def test_clax_in_small_batches(tmp_path, monkeypatch):
     write_sessions(
         tmp_path / "s.parquet", [pa.table(pages | {"documents": documents, "clicks": clicks})]
     )
-    monkeypatch.setattr(logs, "SIZE", 20)
+    monkeypatch.setattr(counted, "SIZE", 20)
     write_clax(Log.read(tmp_path / "s.parquet"), tmp_path / "clax.parquet")
     found = pq.read_table(tmp_path / "clax.parquet")
     table = {

@@ -10,7 +10,7 @@ from twotowers.claims.statistics import (
     compare,
     frequency_interval,
     from_moments,
-    interval,
+    mean_interval,
     over_seeds,
     paired_p,
     select,
@@ -34,14 +34,14 @@ def long_form(values: dict[str, list[float]]) -> pd.DataFrame:
 def test_interval_is_scipys(n, level):
     sample = np.random.default_rng(n).normal(size=n)
     expected = stats.ttest_1samp(sample, 0).confidence_interval(level)
-    low, high = interval(sample.mean(), sample.std(ddof=1), n, level=level)
+    low, high = mean_interval(sample.mean(), sample.std(ddof=1), n, level=level)
     np.testing.assert_allclose([low, high], [expected.low, expected.high])
 
 
 def test_interval_of_three_in_closed_form():
     # With 2 degrees of freedom, t = (2p - 1) / sqrt(2 p (1 - p)).
     t = 0.95 / np.sqrt(2 * 0.975 * 0.025)
-    low, high = interval(5.0, 2.0, 3)
+    low, high = mean_interval(5.0, 2.0, 3)
     np.testing.assert_allclose([low, high], [5 - t * 2 / np.sqrt(3), 5 + t * 2 / np.sqrt(3)])
 
 
@@ -53,7 +53,7 @@ def test_frequency_interval_is_wilsons(successes, n):
 
 
 def test_one_observation_has_no_interval():
-    low, high = interval([1.0, 1.0], [np.nan, 0.5], [1, 3])
+    low, high = mean_interval([1.0, 1.0], [np.nan, 0.5], [1, 3])
     assert np.isnan([low[0], high[0]]).all()
     assert np.isfinite([low[1], high[1]]).all()
 
