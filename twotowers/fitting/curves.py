@@ -268,7 +268,7 @@ def as_curve(
     reason: np.ndarray,
     reference: int,
     level: float = 0.95,
-    users: np.ndarray | None = None,
+    users: tuple[np.ndarray, float] | None = None,
 ) -> Curve:
     """The curve of log-estimates that are relative to the reference, with t intervals.
 
@@ -278,7 +278,9 @@ def as_curve(
         resistance: [K] variance of each by the information.
         queries: [K] effective number of queries, the degrees of freedom.
         reason: [K] as far as known: of those without an estimate.
-        users: [K] effective number of users, if errors are clustered by user, too.
+        users: if errors are clustered by user, too: [K] effective number of users behind each
+            error, which are degrees of freedom; and that by their displays. The second makes a
+            doubt, since the first is small or large by chance as the error is.
     """
     known = np.isfinite(log_estimate) & (reason == "")
     other = np.arange(len(names)) != reference
@@ -287,15 +289,16 @@ def as_curve(
     queries = np.nan_to_num(queries, nan=0, posinf=np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         swaps = np.where(known & other, 4 / resistance, np.nan)
-    users = np.full(len(names), np.inf) if users is None else np.nan_to_num(users, nan=0)
-    few = (swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES) | (users < ENOUGH_USERS)
+    behind, active = (np.full(len(names), np.inf), np.inf) if users is None else users
+    behind = np.nan_to_num(behind, nan=0, posinf=np.inf)
+    few = (swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES) | (active < ENOUGH_USERS)
     doubt = known & other & few
     # A single query fits itself, so that its score is 0 and says nothing of its error.
     alone = doubt & (queries < ENOUGH_QUERIES)
     lacking = np.where(alone, np.maximum(resistance - np.diag(covariance), 0), 0)
     covariance = covariance + np.diag(lacking)
     error = np.where(known, np.sqrt(np.maximum(np.diag(covariance), 0)), np.nan)
-    freedom = np.maximum(np.minimum(queries, users), 1)
+    freedom = np.maximum(np.minimum(queries, behind), 1)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         ends = interval(log_estimate, error, freedom, level=level)
         low, high = np.exp(ends)
@@ -306,7 +309,7 @@ def as_curve(
             for found, what, enough in (
                 (swaps[k], "swaps", ENOUGH_SWAPS),
                 (queries[k], "queries", ENOUGH_QUERIES),
-                (users[k], "users", ENOUGH_USERS),
+                (active, "users", ENOUGH_USERS),
             )
             if found < enough
         )

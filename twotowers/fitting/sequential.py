@@ -39,6 +39,7 @@ from scipy.sparse.csgraph import connected_components
 
 from twotowers.fitting.conditional import APART, NEVER, ORDERED
 from twotowers.fitting.curves import Curve, as_curve, effective_clusters
+from twotowers.fitting.users import active_users
 
 ITERATIONS = 50
 TOLERANCE = 1e-10
@@ -177,7 +178,7 @@ def fit_sequential(displays: Displays, *, reference: int = 0, level: float = 0.9
         reason=reason,
         reference=reference,
         level=level,
-        users=None if displays.user is None else users,
+        users=None if displays.user is None else (users, active_users(displays.user)),
     )
 
 

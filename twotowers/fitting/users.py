@@ -20,9 +20,22 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 
 from twotowers.fitting.curves import Curve, as_curve, contrasts, effective_clusters
+
+
+def active_users(user: ArrayLike, displays: ArrayLike | None = None) -> float:
+    """Effective number of users by their displays n: (sum n)^2 / sum n^2.
+
+    Example:
+        >>> active_users([0, 1, 2], [100, 100, 1])
+        2.02
+    """
+    numbers = np.unique(np.asarray(user), return_inverse=True)[1]
+    shown = np.bincount(numbers, displays)
+    return round(float(shown.sum() ** 2 / (shown**2).sum()), 2)
 
 
 def cluster_by_user(curve: Curve, rows: pd.DataFrame, *, level: float = 0.95) -> Curve:
@@ -65,7 +78,7 @@ def cluster_by_user(curve: Curve, rows: pd.DataFrame, *, level: float = 0.95) ->
         information=curve.information,
         resistance=4 / curve.swaps,
         queries=curve.queries,
-        users=effective_clusters(by_user),
+        users=(effective_clusters(by_user), active_users(rows["user"], rows["impressions"])),
         reason=np.where(known, "", curve.reason),
         reference=curve.reference,
         level=level,
