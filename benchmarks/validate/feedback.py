@@ -170,11 +170,13 @@ def tables() -> dict[Path, dict[str, str]]:
     rows = []
     for case, group in table.groupby("case", sort=False):
         own = group.set_index("curve")
-        words = [f"{own.loc[curve, 'coverage']:.3f}" for curve in CURVES]
+        held = [own.loc[curve, "coverage"] for curve in CURVES]
+        words = [f"{share:.3f}" if np.isfinite(share) else "–" for share in held]
         bias = [f"{own.loc[curve, 'bias']:.3f}" for curve in CURVES[:2]]
         chosen = own.loc["chosen"]
         meets = COVERAGE[0] <= chosen["coverage"] <= COVERAGE[1]
-        more = f"{chosen['doubtful']:.2f}", f"{chosen['rejects']:.3f}", yes(bool(meets))
+        verdict = "all doubtful" if chosen["doubtful"] == 1 else yes(bool(meets))
+        more = f"{chosen['doubtful']:.2f}", f"{chosen['rejects']:.3f}", verdict
         rows.append([case, *words, *bias, *more])
     heads = "coverage, conditional", "sequential", "chosen", "bias, conditional", "sequential"
     heads = [*heads, "doubtful", "the test rejects", "meets the threshold"]

@@ -30,12 +30,12 @@ def active_users(user: ArrayLike, displays: ArrayLike | None = None) -> float:
     """Effective number of users by their displays n: (sum n)^2 / sum n^2.
 
     Example:
-        >>> active_users([0, 1, 2], [100, 100, 1])
+        >>> round(active_users([0, 1, 2], [100, 100, 1]), 2)
         2.02
     """
     numbers = np.unique(np.asarray(user), return_inverse=True)[1]
     shown = np.bincount(numbers, displays)
-    return round(float(shown.sum() ** 2 / (shown**2).sum()), 2)
+    return float(shown.sum() ** 2 / (shown**2).sum())
 
 
 def cluster_by_user(curve: Curve, rows: pd.DataFrame, *, level: float = 0.95) -> Curve:
