@@ -247,7 +247,7 @@ def by_sessions(rows: list[dict]) -> list[dict]:
 
 
 def repeated(log: str, sessions: int, times: int) -> str:
-    """A folder with the pages of a log so many times, and its held-out pages. It is made once."""
+    """The folder with copies of a log's pages, and its held-out pages; written if absent."""
     folder = Path(log).with_name(f"{sessions}x{times}")
     if not (folder / "test.parquet").exists():
         folder.mkdir(parents=True, exist_ok=True)

@@ -64,7 +64,7 @@ def mutants(tree: ast.AST, words: list[str]) -> Iterator[tuple[ast.expr, ast.exp
 
 
 def _texts(tree: ast.AST) -> Iterator[ast.AST]:
-    """What computes nothing: annotations, defaults of imports, f-strings, and what is raised."""
+    """Nodes that compute no result: annotations, f-strings, and what is raised or asserted."""
     for node in ast.walk(tree):
         parts = [node] if isinstance(node, (ast.JoinedStr, ast.Raise, ast.Assert)) else []
         parts += [getattr(node, name, None) for name in ("annotation", "returns")]

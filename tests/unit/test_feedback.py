@@ -81,7 +81,7 @@ def test_an_ordered_file_needs_no_time(learning):
     log = tt.read_log(learning.drop(columns="ts"), ordered=True)
     answer = tt.propensities(log)
     assert answer.estimator == "sequential"
-    assert answer.feedback.order == "said"
+    assert answer.feedback.order == "stated"
     assert "order of time" not in str(answer)
 
 

@@ -18,7 +18,7 @@ from twotowers.fitting.users import cluster_by_user
 from twotowers.identifiability.feedback import follow_clicks, moves_after_clicks
 from twotowers.identifiability.testing import Finding
 from twotowers.logs.click_log import TIME, ClickLog
-from twotowers.logs.counted import key_of
+from twotowers.logs.counted import Counts, key_of
 from twotowers.logs.log import Block, Log
 from twotowers.logs.numbering import Ids
 
@@ -31,7 +31,7 @@ class Feedback:
 
     Attributes:
         displays: those of clicked pairs, in the order of time.
-        order: where that order is from: "time", "said" (by the user), or "file", the order of the
+        order: where that order is from: "time", "stated" (by the user), or "file", the order of the
             file, which may be another.
     """
 
@@ -44,7 +44,7 @@ class Feedback:
         return moves_after_clicks(self.displays)
 
     @property
-    def found(self) -> bool:
+    def detected(self) -> bool:
         """Whether ranks follow clicks."""
         return follow_clicks(self.test)
 
@@ -53,35 +53,36 @@ class Feedback:
         return fit_sequential(self.displays, reference=reference, level=level)
 
 
-def columns_of(log: ClickLog, bias: Sequence[str]) -> list[str]:
+def needed_columns(log: ClickLog, bias: Sequence[str]) -> list[str]:
     """The columns that curves need, so that a log is read once: of bias, and the time."""
     further = [name for name in bias if name != "position"]
     return further if log.counted or log.layout.time is None else [*further, TIME]
 
 
 def feedback_of(
-    log: ClickLog, bias: Sequence[str], *, position: str = "position"
+    log: ClickLog, cells: Counts, bias: Sequence[str], *, position: str = "position"
 ) -> Feedback | None:
     """The displays of a log in the order of time; None if it is counted, or has no position.
 
     Args:
         log: with a click.
+        cells: its counts by query, document and `bias`.
         bias: columns that name the bias factor.
         position: the column of the log that has the position.
     """
     # Equal pages of a page_count lie side by side, in no order of time.
     if log.counted or "position" not in bias or "page_count" in log.layout.columns:
         return None
-    columns = [position if name == "position" else name for name in bias]
-    held = log.holding([*columns_of(log, bias), *({position} - {"position"})])
-    factors, pairs = held.count(columns), held.count(["query", "document"])
+    held = log.holding([*needed_columns(log, bias), *({position} - {"position"})])
+    factors, pairs = cells.count(bias), cells.count(["query", "document"])
     keys = {
         "factor": key_of(factors.columns, factors.ids),
         "pair": key_of(pairs.columns, pairs.ids)[pairs.clicks > 0],
     }
-    names = factors.table().select(columns).to_pandas().rename(columns={position: "position"})
+    names = factors.table().select(bias).to_pandas()
+    columns = {name: position if name == "position" else name for name in bias}
     users = USER in held.ids
-    parts = [_clicked_rows(each, columns, keys, held.ids, users) for each in held.blocks]
+    parts = [_clicked_rows(each, columns, keys, cells.ids, users) for each in held.blocks]
     page, pair, factor, click, query, *user = (
         np.concatenate(each) for each in zip(*parts, strict=True)
     )
@@ -100,7 +101,7 @@ def feedback_of(
         names=names,
         shown=factors.impressions.astype(float),
     )
-    return Feedback(displays, "time" if timed else "said" if log.ordered else "file")
+    return Feedback(displays, "time" if timed else "stated" if log.ordered else "file")
 
 
 def by_user(curve: Curve, log: ClickLog, bias: Sequence[str], level: float = 0.95) -> Curve:
@@ -115,7 +116,7 @@ def by_user(curve: Curve, log: ClickLog, bias: Sequence[str], level: float = 0.9
     if log.counted or USER not in log.ids:
         return curve
     counts = log.count(["query", "document", *bias, USER])
-    factors = log.count(bias)
+    factors = counts.count(bias)
     own = {name: counts.columns[name] for name in bias}
     keys = key_of(factors.columns, factors.ids)
     rows = pd.DataFrame(
@@ -133,16 +134,21 @@ def by_user(curve: Curve, log: ClickLog, bias: Sequence[str], level: float = 0.9
 
 def _clicked_rows(
     block: Block,
-    columns: Sequence[str],
+    columns: Mapping[str, str],
     keys: Mapping[str, np.ndarray],
     ids: Mapping[str, Ids],
     users: bool,
 ) -> list[np.ndarray]:
-    """Page, pair, factor, click, query, and user, of the documents whose pair has a click."""
+    """Page, pair, factor, click, query, and user, of the documents whose pair has a click.
+
+    Args:
+        columns: name of a bias feature -> the log's column of it.
+        keys: of the log's factors, and of its clicked pairs.
+    """
     pair = key_of({name: block.column(name) for name in ("query", "document")}, ids)
     place = np.minimum(np.searchsorted(keys["pair"], pair), len(keys["pair"]) - 1)
     kept = np.flatnonzero(keys["pair"][place] == pair)
-    factor = key_of({name: block.column(name) for name in columns}, ids)[kept]
+    factor = key_of({name: block.column(own) for name, own in columns.items()}, ids)[kept]
     rows = [
         block.before + block.page[kept],
         place[kept].astype(np.int32),

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from twotowers.analysis.feedback import Feedback, by_user, columns_of, feedback_of
+from twotowers.analysis.feedback import Feedback, by_user, feedback_of, needed_columns
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fits.defaults import BIAS, STRAY, SURE
@@ -292,7 +292,7 @@ class Propensities:
 
     def _order(self) -> Iterator[str]:
         """Lines on what the order of pages shows."""
-        if self.conditional is not None and self.feedback is not None and self.feedback.found:
+        if self.conditional is not None and self.feedback is not None and self.feedback.detected:
             test, last = self.feedback.test, int(np.nanargmin(self.conditional.estimate))
             yield (
                 f"ranks follow clicks in this log: after a click a document stands "
@@ -390,13 +390,13 @@ def propensities(
     bias = check_names(bias, field="bias")
     log = as_log(log)
     ordered = estimator in (AUTOMATIC, SEQUENTIAL)
-    log.holding(columns_of(log, bias) if ordered else set(bias) - {"position"})
+    log.holding(needed_columns(log, bias) if ordered else set(bias) - {"position"})
     cells = log.count(["query", "document", *bias])
     counts = PairCounts.of_counts(cells, bias, clicked=estimator not in WITHOUT_GRAPH)
     if not counts.clicked.sum():
         raise no_clicks(log)
     reference = reference_of(counts)
-    feedback = feedback_of(log, bias) if ordered else None
+    feedback = feedback_of(log, cells, bias) if ordered else None
     if estimator == SEQUENTIAL and feedback is None:
         raise InputError(
             "the order of its pages is not known",
@@ -409,7 +409,7 @@ def propensities(
     if name == CONDITIONAL:
         curve = by_user(curve, log, bias, level)
     answer = Propensities(curve, name, tuple(bias), counts, log, cells.seen, level, feedback)
-    if feedback is None or not (estimator == SEQUENTIAL or feedback.found):
+    if feedback is None or not (estimator == SEQUENTIAL or feedback.detected):
         return answer
     chosen = feedback.curve(reference, level)
     return replace(answer, curve=chosen, estimator=SEQUENTIAL, conditional=curve)

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from twotowers.analysis.comparison import predictions
-from twotowers.analysis.feedback import Feedback, by_user, columns_of, feedback_of
+from twotowers.analysis.feedback import Feedback, by_user, feedback_of, needed_columns
 from twotowers.analysis.propensities import ESTIMATORS, FORMS, Propensities, reference_of
 from twotowers.analysis.tower_tests import TowerTests, tower_tests
 from twotowers.errors import InputError
@@ -91,7 +91,7 @@ class Evidence:
     @property
     def follows_clicks(self) -> bool:
         """Whether ranks follow clicks, so that the curve of the product form is biased."""
-        return self.feedback is not None and self.feedback.found
+        return self.feedback is not None and self.feedback.detected
 
     @cached_property
     def sequential(self) -> Curve:
@@ -271,7 +271,7 @@ def gather(
     further = [name for name in bias if name != "position"]
     gaps: int | None = None
     if not log.counted:
-        log, gaps = _read(log, columns_of(log, bias))
+        log, gaps = _read(log, needed_columns(log, bias))
     position = PLACE if gaps else "position"
     cells = log.count(["query", "document", position, *further])
     if gaps:
@@ -311,7 +311,7 @@ def gather(
         models=table,
         compared=compared,
         towers=towers,
-        feedback=feedback_of(log, bias, position=position),
+        feedback=feedback_of(log, cells, bias, position=position),
     )
 
 

@@ -13,7 +13,7 @@ from math import inf
 from typing import TypeVar
 
 Part = TypeVar("Part")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 CELLS = 1 << 17
 """How many entries of an array are worked on at a time. With fewer, threads wait for each other."""
@@ -39,8 +39,8 @@ def blocks(rows: int, width: int = 1) -> list[slice]:
 
 
 def in_order(
-    work: Callable[[Part], Found], parts: list[Part], *, cells: float = inf
-) -> Iterator[Found]:
+    work: Callable[[Part], Result], parts: list[Part], *, cells: float = inf
+) -> Iterator[Result]:
     """Yield `work(part)` for each part, in the order of the parts.
 
     Threads are only a few parts ahead of what has been taken, so that few results are in memory.

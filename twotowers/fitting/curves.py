@@ -112,9 +112,9 @@ class Blocks:
 
 def laplacian_of(weight: np.ndarray) -> np.ndarray:
     """[K, K] the Laplacian of symmetric weights between factors; their diagonal is ignored."""
-    beside = np.maximum(weight, 0)
-    np.fill_diagonal(beside, 0)
-    return np.diag(beside.sum(1)) - beside
+    links = np.maximum(weight, 0)
+    np.fill_diagonal(links, 0)
+    return np.diag(links.sum(1)) - links
 
 
 def inverse_root(laplacian: np.ndarray, ground: int) -> tuple[np.ndarray, np.ndarray]:

@@ -38,8 +38,8 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from twotowers.fitting.conditional import APART, NEVER, ORDERED
-from twotowers.fitting.curves import Curve, as_curve, effective_clusters
-from twotowers.fitting.users import active_users
+from twotowers.fitting.curves import Curve, as_curve, effective_clusters, inverse_root, laplacian_of
+from twotowers.fitting.users import active_users, query_and_user
 
 ITERATIONS = 50
 TOLERANCE = 1e-10
@@ -128,52 +128,51 @@ def fit_sequential(displays: Displays, *, reference: int = 0, level: float = 0.9
     Errors are clustered by query, and by user as well where users are known (Cameron, Gelbach and
     Miller 2011). A factor without an estimate has a reason.
     """
-    first = displays.firsts
+    first, factors = displays.firsts, displays.factors
     one, other = displays.factor[first], displays.factor[first + 1]
-    factors = displays.factors
-    clicks = _square(one, other, displays.click[first], factors)
-    nexts = _square(one, other, displays.click[first + 1], factors)
-    moves = clicks + nexts
-    together = connected_components(moves, directed=True, connection="strong")[1]
+
+    def moves(value: np.ndarray) -> np.ndarray:
+        """[K, K] sums over displays at a factor, by that of the next display."""
+        return coo_array((value, (one, other)), shape=(factors, factors)).toarray()
+
+    clicks, nexts = moves(displays.click[first]), moves(displays.click[first + 1])
+    together = connected_components(clicks + nexts, directed=True, connection="strong")[1]
     inside = together == together[reference]
-    weak = connected_components(_square(one, other, np.ones(len(one)), factors), directed=False)[1]
+    weak = connected_components(moves(np.ones(len(one))), directed=False)[1]
     reason = np.where(inside, "", ORDERED).astype(object)
     reason[weak != weak[reference]] = APART
     reason[displays.shown == 0] = NEVER
     reason[reference] = ""
-    kept = first[inside[one] & inside[other]]
+    clicks, nexts = (np.where(inside[:, None] & inside, each, 0) for each in (clicks, nexts))
     log_estimate = np.full(factors, np.nan)
     log_estimate[reference] = 0.0
     free = np.flatnonzero(inside & (np.arange(factors) != reference))
     covariance = np.zeros((factors, factors))
-    information = np.zeros((factors, factors))
     queries, users = np.full((2, factors), np.nan)
-    resistance = np.full(factors, np.inf)
     if len(free):
-        inverse, bread = _solve(displays, kept, inside, reference, free)
+        first = first[inside[one] & inside[other]]
+        inverse, bread = _solve(displays, first, clicks, nexts, free, reference)
         steps = [
-            _cluster_sums(displays, kept, inverse, cluster) @ bread.T / inverse[free]
+            _cluster_sums(displays, first, inverse, cluster) @ bread.T / inverse[free]
             for cluster in _clusters(displays)
         ]
-        within = np.ix_(free, free)
-        covariance[within] = _two_way(steps)
+        covariance[np.ix_(free, free)] = _two_way(steps)
         queries[free] = effective_clusters(steps[0])
         if displays.user is not None:
             users[free] = effective_clusters(steps[1])
         positive = inverse[free] > 0
         log_estimate[free[positive]] = -np.log(inverse[free[positive]])
         reason[free[~positive]] = NOISY
-        share = displays.click[kept] + displays.click[kept + 1]
-        links = _square(displays.factor[kept], displays.factor[kept + 1], share, factors).toarray()
-        links = (links + links.T) / 4
-        information = np.diag(links.sum(1)) - links
-        resistance = _resistance(information, reference, inside)
+    # As if each click counted alike on both sides of a move.
+    links = clicks + nexts
+    information = laplacian_of((links + links.T) / 4)
+    root, _ = inverse_root(information, reference)
     return as_curve(
         displays.names,
         log_estimate,
         covariance,
         information=information,
-        resistance=resistance,
+        resistance=(root**2).sum(1),
         queries=queries,
         reason=reason,
         reference=reference,
@@ -182,20 +181,26 @@ def fit_sequential(displays: Displays, *, reference: int = 0, level: float = 0.9
     )
 
 
-def _square(one: np.ndarray, other: np.ndarray, value: np.ndarray, size: int) -> csr_array:
-    return coo_array((value, (one, other)), shape=(size, size)).tocsr()
+def _solve(
+    displays: Displays,
+    first: np.ndarray,
+    clicks: np.ndarray,
+    nexts: np.ndarray,
+    free: np.ndarray,
+    reference: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """[K] w = 1 / e, and [free, K] by how much each moment moves those that are free.
 
-
-def _solve(displays, first, inside, reference, free) -> tuple[np.ndarray, np.ndarray]:
-    """[K] w = 1 / e, and [free, K] by how much each moment moves those that are free."""
-    factors = displays.factors
-    one, other = displays.factor[first], displays.factor[first + 1]
-    clicks = np.bincount(one, displays.click[first], factors)
-    nexts = _square(one, other, displays.click[first + 1], factors).toarray()
-    slope = np.diag(clicks) - nexts
-    moments = np.flatnonzero(inside)
+    Args:
+        displays: of the log.
+        first: numbers of the displays whose moves count.
+        clicks, nexts: [K, K] clicks of these, and of the displays after them, by both factors.
+        free, reference: numbers of the factors whose w is asked for, and of that with w = 1.
+    """
+    factors, moments = displays.factors, np.sort(np.append(free, reference))
+    slope = np.diag(clicks.sum(1)) - nexts
     design, target = slope[np.ix_(moments, free)], -slope[moments, reference]
-    weight = np.diag(1 / np.maximum(clicks + nexts.sum(1), 1)[moments])
+    weight = np.diag(1 / np.maximum((clicks + nexts).sum(1), 1)[moments])
     inverse = np.ones(factors)
     several = np.unique(displays.query[first]).size > ENOUGH * len(moments)
     for _ in range(ITERATIONS):
@@ -233,9 +238,7 @@ def _clusters(displays: Displays) -> list[np.ndarray]:
     """Numbers of queries; and of users, and of both together, where users are known."""
     if displays.user is None:
         return [displays.query]
-    users = int(displays.user.max(initial=-1)) + 1
-    both = displays.query.astype(np.int64) * users + displays.user
-    return [displays.query, displays.user, np.unique(both, return_inverse=True)[1]]
+    return [displays.query, displays.user, query_and_user(displays.query, displays.user)]
 
 
 def _two_way(steps: list[np.ndarray]) -> np.ndarray:
@@ -247,14 +250,6 @@ def _two_way(steps: list[np.ndarray]) -> np.ndarray:
     each = [step.T @ step for step in steps]
     if len(each) == 1:
         return each[0]
-    found = each[0] + each[1] - each[2]
+    covariance = each[0] + each[1] - each[2]
     least = np.maximum(np.diag(each[0]), np.diag(each[1]))
-    return found + np.diag(np.maximum(least - np.diag(found), 0))
-
-
-def _resistance(information: np.ndarray, reference: int, inside: np.ndarray) -> np.ndarray:
-    """[K] variance of each log-ratio if each click counted alike on both sides of a move."""
-    found = np.full(len(information), np.inf)
-    free = np.flatnonzero(inside & (np.arange(len(information)) != reference))
-    found[free] = np.diag(np.linalg.pinv(information[np.ix_(free, free)], hermitian=True))
-    return found
+    return covariance + np.diag(np.maximum(least - np.diag(covariance), 0))

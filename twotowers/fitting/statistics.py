@@ -305,7 +305,7 @@ def position_of(counts: Counts) -> np.ndarray:
 
 
 def _credits(model: ClickModel, parts: list[str]):
-    """A block -> [shown] a bit for success and a bit for trial, of each part in turn."""
+    """A function of a block: [shown] integers with two bits for each part, success and trial."""
 
     def credit(block: Block) -> np.ndarray:
         where = block.where(int(block.lengths.max(initial=0)))

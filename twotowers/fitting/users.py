@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 
-from twotowers.fitting.curves import Curve, as_curve, contrasts, effective_clusters
+from twotowers.fitting.curves import Curve, as_curve, effective_clusters, inverse_root
 
 
 def active_users(user: ArrayLike, displays: ArrayLike | None = None) -> float:
@@ -36,6 +36,12 @@ def active_users(user: ArrayLike, displays: ArrayLike | None = None) -> float:
     numbers = np.unique(np.asarray(user), return_inverse=True)[1]
     shown = np.bincount(numbers, displays)
     return float(shown.sum() ** 2 / (shown**2).sum())
+
+
+def query_and_user(query: np.ndarray, user: np.ndarray) -> np.ndarray:
+    """[rows] a number from 0 for each query and user that occur together."""
+    users = int(user.max(initial=-1)) + 1
+    return np.unique(query.astype(np.int64) * users + user, return_inverse=True)[1]
 
 
 def cluster_by_user(curve: Curve, rows: pd.DataFrame, *, level: float = 0.95) -> Curve:
@@ -56,10 +62,9 @@ def cluster_by_user(curve: Curve, rows: pd.DataFrame, *, level: float = 0.95) ->
     residual = clicks - attraction[pair] * examined
     share = coo_array((examined, (pair, factor)), shape=(len(attraction), len(known))).tocsr()
     share = share.multiply(1 / np.maximum(share.sum(1), 1e-300)[:, None]).tocsr()
-    subtract = contrasts(len(known), curve.reference)
-    bread = np.where(known, subtract @ np.linalg.pinv(curve.information, hermitian=True), 0)
+    root, _ = inverse_root(curve.information, curve.reference)
+    bread = np.where(known[:, None] & known, root @ root.T, 0)
     query, user = (np.unique(rows[each], return_inverse=True)[1] for each in ("query", "user"))
-    both = np.unique(query * (user.max(initial=0) + 1) + user, return_inverse=True)[1]
 
     def steps(cluster: np.ndarray) -> np.ndarray:
         size = cluster.max(initial=-1) + 1
@@ -67,7 +72,7 @@ def cluster_by_user(curve: Curve, rows: pd.DataFrame, *, level: float = 0.95) ->
         moved = coo_array((residual, (cluster, pair)), shape=(size, len(attraction))).tocsr()
         return (own - moved @ share) @ bread.T
 
-    by_user, by_both = steps(user), steps(both)
+    by_user, by_both = steps(user), steps(query_and_user(query, user))
     users = len(by_user)
     more = by_user.T @ by_user * users / max(users - 1, 1) - by_both.T @ by_both
     more += np.diag(np.maximum(-np.diag(more), 0))
