@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from weakref import ref
 
@@ -14,9 +16,11 @@ import numpy as np
 import pandas as pd
 
 from twotowers.claims.claims import (
+    CHECK,
     CONTRADICTED,
     GATE,
     NOT_TESTABLE,
+    OURS,
     REPRODUCED,
     UNDECIDED,
     Claim,
@@ -26,18 +30,34 @@ from twotowers.claims.claims import (
     judge,
     verdict_of,
 )
-from twotowers.claims.data_provenance import REAL, weakest
+from twotowers.claims.data_provenance import REAL, SIMULATION, weakest
 from twotowers.claims.gates import failing_text, gates_of, of_failing
 from twotowers.claims.published import about
 from twotowers.claims.verdicts import decide, differs, seed_counts
 from twotowers.errors import check_choice
+from twotowers.root import ROOT
 
 COLUMNS = [
     "claim", "item", "origin", "statement", "where", "measured", "authors", "authors_verdict",
-    "authors_held", "expected", "verdict", "cause", "held", "reason", "stands_on",
+    "authors_held", "expected", "verdict", "cause", "held", "reason", "stands_on", "contradiction",
+    "judge",
 ]  # fmt: skip
 AUTHORS = {REPRODUCED: "holds", CONTRADICTED: "fails", UNDECIDED: "undecided"}
 """What is said of a claim on its authors' own numbers, for each verdict."""
+STATEMENT, NUMBERS, SETTING, OWN = (
+    "the statement fails",
+    "it fails on its authors’ own numbers",
+    "our data or setting differ",
+    "our own claim fails",
+)
+CONTRADICTIONS = {
+    STATEMENT: "It fails in the paper’s own simulation, or exactly.",
+    NUMBERS: "The numbers that the authors print or publish do not bear it out.",
+    SETTING: "It fails here, on generated data or with choices of ours. That says little of the "
+    "paper.",
+    OWN: "It is no claim of the paper’s.",
+}
+"""Kinds of contradiction, and their meanings."""
 ANSWERS = REPRODUCED, CONTRADICTED
 FEW, RESAMPLES = 3, 30
 """Runs of a resample of the authors' runs, as many as most papers have; and the most resamples."""
@@ -107,6 +127,37 @@ def authors_of(
     """The authors' results that a claim is about: those of its items' settings and studies."""
     own = about(authors, claim.item)
     return own[own["setting"].isin([need for name in claim.items for need in items[name]])]
+
+
+def contradiction(row: Mapping[str, object]) -> str:
+    """One of CONTRADICTIONS; empty if a claim fails neither here nor on its authors' numbers.
+
+    Args:
+        row: Its origin, verdict, authors_verdict and stands_on.
+
+    Example:
+        >>> row = {"origin": "the paper's claim", "authors_verdict": "", "stands_on": "simulation"}
+        >>> contradiction({**row, "verdict": "contradicted"})
+        'the statement fails'
+        >>> contradiction({**row, "verdict": "reproduced", "authors_verdict": "fails"})
+        'it fails on its authors’ own numbers'
+    """
+    theirs = row["authors_verdict"] == AUTHORS[CONTRADICTED]
+    if not theirs and row["verdict"] != CONTRADICTED:
+        return ""
+    if row["origin"] == OURS:
+        return OWN
+    if theirs or row["origin"] == CHECK:
+        return NUMBERS
+    return STATEMENT if row["stands_on"] == SIMULATION else SETTING
+
+
+def line_of(judge: Callable) -> str:
+    """The file and line where a judge begins: papers/hager2025/judges/fits.py:81."""
+    while isinstance(judge, partial):
+        judge = judge.func
+    code = judge.__code__
+    return f"{os.path.relpath(code.co_filename, ROOT)}:{code.co_firstlineno}"
 
 
 def _verdict(claim: Claim, results: pd.DataFrame) -> str:
@@ -181,7 +232,7 @@ def judge_all(
     gates = gates_of(results)
     rows = []
     for claim in claims:
-        claim = replace(claim, judge=asked_once(claim.judge))
+        line, claim = line_of(claim.judge), replace(claim, judge=asked_once(claim.judge))
         for name in claim.items:
             check_choice(name, known or items, field=f"claim {claim.id}", what="no item")
         needs = [need for name in claim.items for need in items.get(name, ())]
@@ -200,6 +251,8 @@ def judge_all(
             "claim": claim.id,
             "expected": claim.expected,
             "stands_on": weakest(data[need] for need in needs or data),
+            "judge": line,
         }
+        row["contradiction"] = contradiction(row)
         rows.append([row[name] for name in COLUMNS])
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from twotowers.claims.claims import Claims, Measured, certain, seed_means
+from twotowers.claims.claims import OURS, Claims, Measured, certain, seed_means
 from twotowers.claims.conditions import above, at_least, at_most, below, falls, rises, short, shown
 
 NAMES = {"temperature": "tau", "strength": "alpha"}
@@ -34,7 +34,7 @@ REMAINS = 0.05
 # Claim 7, "weighting changes nothing" at temperature 0: every propensity is 1, so weighted and
 # unweighted losses are the same function. The authors trained each apart, and their two runs differ
 # by up to .018 (expert policy, any position).
-SAME = 0.001
+SAME = 0.02
 # Claim 6, "just as strongly": the least part of the forward policy's displacement that counts so.
 AS_STRONGLY = 0.8
 # Claim 9, "greatly reduced": to less than a third.
@@ -221,11 +221,11 @@ def deep_harmless(results: pd.DataFrame) -> Measured:
 
 
 @CLAIMS.add(
-    "9b", "fig5", "App. B; the same models' bias in the authors' repository",
-    "With a policy learned from features the effect on position bias is greatly reduced",
+    "9b", "fig5", "ours; App. B says it of nDCG, the repository has these models' bias",
+    "With a policy learned from features the effect on position bias is greatly reduced too",
     above("alpha 1, tau 0: |error at rank 10| with the expert policy", REDUCED,
           "times that with the deep policy"),
-    also=("fig1",),
+    also=("fig1",), origin=OURS,
 )  # fmt: skip
 def deep_biases_less(results: pd.DataFrame) -> Measured:
     error = bias_errors(

@@ -16,9 +16,10 @@ COLUMNS = {
     ("proposition9, relevance", "excess_loss"): "loss, reversal on relevance",
     ("proposition9, relevance", "order_kept"): "order kept",
 }
-SUPPORTS = ("all cells", "connected", "two blocks", "oracle", "swapped units")
-MEASURED = ["dimension", "share_worse", "excess_loss", "examination_share_least",
-            "examination_share_most", "order_kept", "c_over_p", "c_over_p_printed"]  # fmt: skip
+SUPPORTS = ("all cells", "connected", "two blocks", "oracle", "two documents", "one line")
+MEASURED = ["dimension", "share_worse", "ndcg", "excess_loss", "examination_share_least",
+            "examination_share_most", "order_kept", "c_over_p", "spread", "c_over_p_printed",
+            "ends_at_truth", "ends_at_swapped", "starts", "least_curvature"]  # fmt: skip
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:

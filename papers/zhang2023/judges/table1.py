@@ -6,7 +6,6 @@ best case, and probably what the paper reports. All numbers are means over seeds
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from papers.zhang2023.winners import (
@@ -25,11 +24,12 @@ from twotowers.claims.conditions import above, at_least, at_most, below, holds, 
 CLAIMS = Claims(names=NAMES)
 
 OF = {name: {"dataset": dataset} for dataset, name in DATASETS.items()}
-WINNERS = {
-    f"{name}, chosen by {said}": {"dataset": dataset, "by": by}
-    for dataset, name in DATASETS.items()
+BY_RANKING, BY_CLICKS = (
+    {f"{name}, chosen by {said}": {"dataset": dataset, "by": by}
+     for dataset, name in DATASETS.items()}
     for by, said in [("ndcg", "validation nDCG"), ("clicks", "validation clicks")]
-}
+)  # fmt: skip
+"""The authors print one choice: claims on the second are not judged on their numbers once more."""
 
 # What counts as a difference in nDCG@5, and what as a step back between two policies.
 GAP, STEP = 0.01, 0.005
@@ -37,7 +37,8 @@ GAP, STEP = 0.01, 0.005
 ON_PAR = 0.002
 # Claim 6: differences of relative gains.
 GAIN_GAP = 0.01
-# Claim 7, "close to the upper bound": the printed distances on Yahoo are at most .0032.
+# Claim 7, "close to the upper bound": the printed distances on Yahoo are at most .0032. Remedies
+# may exceed what the authors call a bound.
 CLOSE = 0.01
 # Claim 30, "up to 4.7 %": half of it.
 UP_TO = 0.0235
@@ -85,14 +86,25 @@ def biased_below_bound(results: pd.DataFrame, dataset: str) -> Measured:
     return biased.max() - bound, biased, bound
 
 
+PAR = [
+    at_least(f"{METHODS[method]} less the best baseline, under every policy,", -ON_PAR)
+    for method in REMEDIES
+]
+MARKS = [
+    holds("every one of the six is marked"),
+    *[shown(f"policies under which {METHODS[method]} is marked") for method in REMEDIES],
+]
+
+
 @CLAIMS.add(
     "4", "table1", "Sec. 5.3",
-    "GradRev and Drop are at least on par with all baselines under every policy",
-    *[
-        at_least(f"{METHODS[method]} less the best baseline, under every policy,", -ON_PAR)
-        for method in REMEDIES
-    ],
-    parts=WINNERS,
+    "GradRev and Drop are at least on par with all baselines under every policy", *PAR,
+    parts=BY_RANKING, letters="ac",
+)  # fmt: skip
+@CLAIMS.add(
+    "4", "table1", "Sec. 5.3",
+    "GradRev and Drop are at least on par with all baselines under every policy", *PAR,
+    parts=BY_CLICKS, letters="bd", against_printed=True,
 )  # fmt: skip
 def on_par(results: pd.DataFrame, dataset: str, by: str) -> Measured:
     values = cells(results, dataset, METHODS, by)
@@ -103,10 +115,13 @@ def on_par(results: pd.DataFrame, dataset: str, by: str) -> Measured:
 
 @CLAIMS.add(
     "5", "table1", "Table 1",
-    "GradRev and Drop are significantly better than PAL under Oracle, L1 and L2",
-    holds("every one of the six is marked"),
-    *[shown(f"policies under which {METHODS[method]} is marked") for method in REMEDIES],
-    parts=WINNERS,
+    "GradRev and Drop are significantly better than PAL under Oracle, L1 and L2", *MARKS,
+    parts=BY_RANKING, letters="ac",
+)  # fmt: skip
+@CLAIMS.add(
+    "5", "table1", "Table 1",
+    "GradRev and Drop are significantly better than PAL under Oracle, L1 and L2", *MARKS,
+    parts=BY_CLICKS, letters="bd", against_printed=True,
 )  # fmt: skip
 def significant(results: pd.DataFrame, dataset: str, by: str) -> Measured:
     marks = better_than_pal(results, dataset, by)
@@ -132,13 +147,12 @@ def gains_grow(results: pd.DataFrame, dataset: str) -> Measured:
 @CLAIMS.add(
     "7", "table1", "Sec. 5.3",
     "Under every policy the better of both remedies stays near PAL under the random one",
-    at_most("the distance, either way,", CLOSE), shown("better of both less PAL", digits=4),
+    at_least("better of both less PAL under the random policy", -CLOSE),
     parts=OF,
 )  # fmt: skip
 def near_bound(results: pd.DataFrame, dataset: str) -> Measured:
     values = cells(results, dataset, ["pal", *REMEDIES])
-    distance = values[list(REMEDIES)].max(axis="columns") - values["pal"][0.0]
-    return np.abs(distance), distance
+    return values[list(REMEDIES)].max(axis="columns") - values["pal"][0.0]
 
 
 @CLAIMS.add(

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize
+from scipy.optimize import minimize, root
 from scipy.special import expit, logit
 
 from twotowers.randomness import stream
@@ -24,6 +24,8 @@ POSITIONS = 5
 EXAMINATION = 1 / np.arange(1, POSITIONS + 1)
 FLAT = 1e-9
 """Eigenvalues below this share of the largest are 0."""
+CHANCES = 0.05, 0.1, 0.2
+"""Of clicks on cells, where dropout is a factor."""
 STEP, FAR = 0.2, 50.0
 """Size of a step of gradient reversal, and where parameters that run away are held."""
 
@@ -39,7 +41,14 @@ SUPPORTS = {"all cells": FULL, "connected": CHAIN, "two blocks": BLOCKS, "oracle
 
 
 def run(
-    inputs, *, seed: int, draws: int, rates: list[float], scales: list[float], steps: int
+    inputs,
+    *,
+    seed: int,
+    draws: int,
+    starts: int,
+    rates: list[float],
+    scales: list[float],
+    steps: int,
 ) -> pd.DataFrame:
     """All parts, one below the other.
 
@@ -47,12 +56,13 @@ def run(
         inputs: none.
         seed: draws optima.
         draws: optima that are drawn per support.
+        starts: of fits where Theorem 2 fails.
         rates: dropout rates tau, below 1.
         scales: gradient scales eta.
-        steps: of gradient reversal.
+        steps: of gradient reversal, before a root of the slopes is sought.
     """
     rows = [
-        *_optima(seed, draws),
+        *_optima(seed, draws, starts),
         *_dropout(rates),
         *_mean_prediction(rates),
         *_reversal(scales, steps),
@@ -64,7 +74,7 @@ def run(
 # Theorem 2 and Proposition 3.
 
 
-def _optima(seed: int, draws: int):
+def _optima(seed: int, draws: int, starts: int):
     """Dimension of the set of optima, and how those rank that are not the truth.
 
     With ln f and ln g as parameters all optima solve ln f + ln g = ln p on the support: an affine
@@ -82,7 +92,8 @@ def _optima(seed: int, draws: int):
             moved = truth + (flat @ rng.normal(size=flat.shape[1]))[: len(truth)]
             worse.append((np.diff(moved) <= 0).any())
         yield "theorem2", name, None, "share_worse", np.mean(worse)
-    yield from _swapped_units()
+    yield from _two_documents()
+    yield from _line(seed, starts)
 
 
 def _hessian(support: np.ndarray) -> np.ndarray:
@@ -97,45 +108,55 @@ def _hessian(support: np.ndarray) -> np.ndarray:
     return design.T @ (weight[:, None] * design) / len(feature)
 
 
-def _swapped_units():
-    """A network with two hidden units: swapped, other parameters are optimal as well.
+def _two_documents():
+    """Proposition 3: A is seen at position 1 alone, B at position 2, and both rank as they should.
 
-    c = s(f(x)) s(g_k), f(x) = v tanh(w x + b) + a over both units, on a strict subset of the cells
-    that is connected. Whether the optimum lies in a continuum, the Hessian by differences says.
+    The labels are the chances of relevance. The other optimum trades relevance for examination.
     """
-    values = np.linspace(-2, 2, 9)
-    support = np.add.outer(np.arange(len(values)), np.arange(POSITIONS)) % 3 != 0
+    relevance, examination = np.array([0.8, 0.4]), np.array([1, 0.5])
+    f, g = np.array([0.8, 0.5]), np.array([1, 0.4])
+    discount = 1 / np.log2([2, 3])
+    ndcg = relevance[np.argsort(-f)] @ discount / (np.sort(relevance)[::-1] @ discount)
+    excess = _excess(relevance * examination, logit(f * g))
+    measured = {"share_worse": float(f[0] <= f[1]), "excess_loss": excess, "ndcg": ndcg}
+    for metric, value in measured.items():
+        yield "theorem2", "two documents", None, metric, value
 
-    def scores(parameters):
-        w, b, v = parameters[:6].reshape(3, 2)
-        return np.tanh(np.multiply.outer(values, w) + b) @ v + parameters[6]
 
-    def chances(parameters):
-        return expit(scores(parameters))[:, None] * expit(parameters[7:])
+def _line(seed: int, starts: int):
+    """Theorem 2: a relevance and a position that are the same number x, drawn from [1, 2].
 
-    network = [1.0, -0.7, 0.4, 0.9, 1.2, -0.8, 0.3]
-    # Seen less often than 1 / k, so that the logit of the first position is finite.
-    truth = np.concatenate([network, logit(0.9 * EXAMINATION)])
-    chance = chances(truth)[support]
+    f = s(theta x), g = s(phi x), and the truth is (1, -1). Swapped parameters are optimal as well,
+    and rank in reverse: f falls in x. Whether the optima lie in a continuum, the Hessian and the
+    ends of many fits say.
+    """
+    x, truth = np.linspace(1, 2, 201), np.array([1.0, -1.0])
+    chance = expit(truth[0] * x) * expit(truth[1] * x)
 
-    def slopes(parameters, step=1e-6):
-        """Derivatives of the click probabilities: [cells, parameters]."""
-        ends = [
-            (chances(parameters + e)[support] - chances(parameters - e)[support]) / (2 * step)
-            for e in step * np.eye(parameters.size)
-        ]
-        return np.stack(ends, axis=1)
+    def log_chance(parameters):
+        return -np.logaddexp(0, -np.outer(parameters, x)).sum(axis=0)
+
+    def loss(parameters):
+        log = log_chance(parameters)
+        return -np.mean(chance * log + (1 - chance) * np.log1p(-np.exp(log)))
 
     # At an optimum that fits all cells, the Hessian is that of Gauss and Newton.
-    design = slopes(truth)
-    measured = np.linalg.eigvalsh(design.T @ (design / (chance * (1 - chance))[:, None]))
-    swapped = truth.copy()
-    swapped[:6] = truth[:6].reshape(3, 2)[:, ::-1].ravel()
-    yield "theorem2", "swapped units", None, "dimension", (measured < FLAT * measured.max()).sum()
-    other = scores(swapped)[np.argsort(scores(truth))]
-    yield "theorem2", "swapped units", None, "share_worse", float((np.diff(other) <= 0).any())
-    excess = _excess(chance, logit(chances(swapped)[support]))
-    yield "theorem2", "swapped units", None, "excess_loss", excess
+    design = chance[:, None] * x[:, None] * expit(-np.outer(x, truth))
+    curvature = np.linalg.eigvalsh(design.T @ (design / (chance * (1 - chance))[:, None]))
+    drawn = stream("line", seed).normal(0, 3, size=(starts, 2))
+    ends = np.array([_minimum(loss, start) for start in drawn])
+    at = {"truth": truth, "swapped": truth[::-1]}
+    away = {name: np.abs(ends - each).max(axis=1) for name, each in at.items()}
+    measured = {
+        "dimension": (curvature < FLAT * curvature.max()).sum(),
+        "share_worse": float(truth[::-1][0] <= 0),
+        "excess_loss": loss(truth[::-1]) - loss(truth),
+        "least_curvature": curvature.min() / len(x),
+        "starts": starts,
+        **{f"ends_at_{name}": (own < 1e-3).sum() for name, own in away.items()},
+    }
+    for metric, value in measured.items():
+        yield "theorem2", "one line", None, metric, value
 
 
 # Lemma 7 and Propositions 6 and 9.
@@ -203,21 +224,26 @@ def _minimum(loss: Callable, start: np.ndarray) -> np.ndarray:
 
 
 def _mean_prediction(rates: list[float]):
-    """c / p where the mean prediction (1 - tau) c is fitted to p: the lemma's own reading.
+    """c / p where the mean prediction (1 - tau) c is fitted to p: the lemma's own model, Eq. 12.
 
-    The lemma divides by tau, so that c = tau p.
+    The lemma divides by tau, so that c = tau p. The factor is the same at every cell.
     """
-    chance = 0.2
     for rate in rates:
         # c is no probability here: beyond 1 where 1 - tau < p.
-        measured = minimize(
-            lambda c, kept=1 - rate: (
-                -chance * np.log(kept * c[0]) - (1 - chance) * np.log(1 - kept * c[0])
-            ),
-            [chance],
-            bounds=[(1e-6, (1 - 1e-6) / (1 - rate))],
-        )
-        yield "lemma7", "mean prediction", rate, "c_over_p", float(measured.x[0] / chance)
+        factors = [
+            minimize(
+                lambda c, kept=1 - rate, p=p: (
+                    -p * np.log(kept * c[0]) - (1 - p) * np.log(1 - kept * c[0])
+                ),
+                [p],
+                bounds=[(1e-6, (1 - 1e-6) / (1 - rate))],
+                options={"ftol": 1e-15, "gtol": 1e-10},
+            ).x[0]
+            / p
+            for p in CHANCES
+        ]
+        yield "lemma7", "mean prediction", rate, "c_over_p", float(np.mean(factors))
+        yield "lemma7", "mean prediction", rate, "spread", float(np.ptp(factors))
         yield "lemma7", "mean prediction", rate, "c_over_p_printed", rate
 
 
@@ -225,7 +251,8 @@ def _reversal(scales: list[float], steps: int):
     """Where small steps of gradient descent end, the adversary's gradient by g reversed.
 
     They start at the truth, with the adversary's best guess. The adversary guesses clicks, or
-    relevance scaled to [0, 1].
+    relevance scaled to [0, 1]. What is left
+    of the slopes after so many steps a root finder removes.
     """
     for name, support in SUPPORTS.items():
         world = _Additive(support)
@@ -237,10 +264,14 @@ def _reversal(scales: list[float], steps: int):
             for _ in range(steps):
                 at -= STEP * _gradients(at, world, target, np.array(scales))
                 at = at.clip(-FAR, FAR)
-            left = np.abs(_gradients(at, world, target, np.array(scales))).max(axis=1)
             part = f"proposition9, {label}"
-            for scale, end, slope in zip(scales, at, left, strict=True):
-                yield part, name, scale, "slope_left", slope
+            for scale, end in zip(scales, at, strict=True):
+
+                def slopes(end, world=world, target=target, scale=scale):
+                    return _gradients(end[None], world, target, np.array([scale]))[0]
+
+                end = root(slopes, end, method="lm", options={"xtol": 1e-14, "ftol": 1e-14}).x
+                yield part, name, scale, "slope_left", np.abs(slopes(end)).max()
                 yield from world.rows(part, name, scale, end[:-2])
 
 
