@@ -106,8 +106,50 @@ def test_shrinkage_is_the_share_of_the_prior(fitted):
     assert (without["shrinkage"] == 0).all()
 
 
-def test_a_number_of_grades_has_as_many_pairs_each(fitted):
-    assert fitted.judgments(grades=4).frame()["grade"].value_counts().tolist() == [3, 3, 3, 3]
+def test_clicked_pairs_have_as_many_of_each_grade(fitted):
+    judged = fitted.judgments(grades=4)
+    assert judged.frame()["grade"].value_counts().to_dict() == {1: 4, 2: 4, 3: 4}
+    assert "grade 0: 0, of which 0 were never clicked" in "\n".join(judged.lines())
+
+
+@pytest.mark.parametrize("model", ["pbm", "ubm", "dbn", "dctr"])
+@pytest.mark.parametrize("grades", [2, 4, (0.001, 0.01)])
+def test_who_was_examined_and_never_clicked_has_grade_0(model, grades, tmp_path):
+    # Those shown rarely have the higher estimate: their prior's mean.
+    rng = np.random.default_rng(2)
+    order = rng.permuted(np.tile(np.arange(20), (3000, 1)), axis=1)[:, :6]
+    order[:, 5] = np.where(rng.random(3000) < 0.1, 25, order[:, 5])
+    clicks = (rng.random(order.shape) < 0.3) & (order < 5)
+    log = pd.DataFrame({"documents": order.tolist(), "clicks": clicks.astype(int).tolist()})
+    fitted = tt.fit(log, model)
+    judged = fitted.judgments(grades=grades, min_examinations=1).frame()
+    never = judged["document"] >= 5
+    assert never.sum() == 16
+    assert ((judged["grade"] == 0) == never).all()
+    assert (judged["clicks"] == 0).eq(never).all()
+    assert (judged["grade_low"] <= judged["grade"]).all()
+    fitted.save(tmp_path / "fit.parquet")
+    again = tt.load(tmp_path / "fit.parquet").judgments(grades=grades, min_examinations=1).frame()
+    pd.testing.assert_frame_equal(judged.drop(columns="doubt"), again.drop(columns="doubt"))
+
+
+def test_ties_have_the_lower_grade():
+    rows = {"query": "q", "document": range(10), "position": 1, "impressions": 50}
+    log = pd.DataFrame({**rows, "clicks": [0] * 3 + [5] * 6 + [40]})
+    judged = tt.fit(log, "dctr").judgments().frame().set_index("document")["grade"]
+    assert judged.sort_index().tolist() == [0] * 3 + [1] * 6 + [3]
+
+
+def test_grades_say_where_they_differ_by_less_than_their_intervals():
+    rng = np.random.default_rng(3)
+    for shown, blurred in ((20, True), (100_000, False)):
+        chance = np.repeat([0.1, 0.2, 0.4], 20)
+        rows = {"query": "q", "document": range(60), "position": 1, "impressions": shown}
+        log = pd.DataFrame({**rows, "clicks": np.maximum(rng.binomial(shown, chance), 1)})
+        judged = tt.fit(log, "dctr").judgments()
+        table = judged.frame()
+        assert (table["grade_low"] < table["grade_high"]).mean() > 0.5 if blurred else True
+        assert ("differ by less than their intervals: " in "\n".join(judged.lines())) == blurred
 
 
 def test_of_models_with_satisfaction_relevance_is_the_product():
@@ -149,7 +191,7 @@ def test_judgments_of_a_loaded_fit_do_not_know_its_log(tmp_path):
 
 def test_numbers_of_numpy_are_numbers(fitted):
     for grades in (np.int64(3), np.int32(3), 3):
-        assert set(fitted.judgments(grades=grades).frame()["grade"]) == {0, 1, 2}
+        assert set(fitted.judgments(grades=grades).frame()["grade"]) == {1, 2}
     told = fitted.judgments(grades=np.array([0.2, 0.45]), min_impressions=np.int64(2))
     assert told.thresholds == (0.2, 0.45)
     assert tt.weights(pages(100), clip=np.float32(3)).clip == 3

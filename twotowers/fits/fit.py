@@ -3,8 +3,8 @@
 A saved fit is a parquet file with a row per fitted probability. Columns: part (attraction,
 examination, ...); query and document, position (from 1) and last_click (0 for none), as far as the
 part has them; probability; error, its standard error, missing where there is none; low and high, an
-interval of 95 %; trials, the expected number of times it was put to the test: what it rests on; and
-impressions, how often it was shown. Documents that were never tried are left out. The file's
+interval of 95 %; trials, the expected number of times it was put to the test: what it rests on;
+impressions, how often it was shown; and clicks of query and document. Documents that were never tried are left out. The file's
 metadata has the name of the model, the number of positions, and the prior.
 """
 
@@ -77,7 +77,13 @@ class Fit:
         if self.saved is not None:
             return self.saved
         about = self.name, self.model, self.positions, self.estimate, self.pairs
-        return table_of(*about, self.conditional)
+        clicks = None
+        if self.log is not None and len(self.pairs):
+            counts = self.log.count(["query", "document"])
+            own = pa.table({name: counts.values(name) for name in counts.columns})
+            clicks = np.zeros(len(self.pairs), int)
+            clicks[pair_numbers(self.pairs, own)] = counts.clicks
+        return table_of(*about, self.conditional, clicks)
 
     @cached_property
     def conditional(self) -> Curve | None:
@@ -121,7 +127,7 @@ class Fit:
         """
         return native(self._of_part(part), self.kind)
 
-    def _of_part(self, part: str) -> pa.Table:
+    def _of_part(self, part: str, *further: str) -> pa.Table:
         parts = self.model.parts
         if part not in parts:
             raise InputError(f"{self.name} has no part {part!r}", expected=nearest(part, parts))
@@ -131,7 +137,7 @@ class Fit:
             PER_POSITION: ["position"],
             PER_JUMP: ["position", "last_click"],
         }.get(parts[part], [])
-        known = KNOWN
+        known = (*KNOWN, *further)
         if part == "examination" and isinstance(self.model, PositionBased):
             known = (*KNOWN, *CONDITIONAL)
         found = found.select([*own, "probability", *known])
@@ -147,7 +153,7 @@ class Fit:
 
         Returns:
             a frame: query and document as in the log, estimate, error, low, high, trials and
-            impressions, as `parameters` describes them; and examinations, how often users
+            impressions, as `parameters` describes them; clicks; and examinations, how often users
             examined the document, in expectation.
 
         Raises:
@@ -164,7 +170,7 @@ class Fit:
     def relevances(self) -> pa.Table:
         """What `relevance` returns, as an Arrow table."""
         check_of_documents(self.name, self.model)
-        found = self._of_part("attraction")
+        found = self._of_part("attraction", "clicks")
         imagined = self.estimate.prior.of("attraction")[1]
         independent = self.model.parts.get("examination") == PER_POSITION
         tried = examinations_of(found, imagined, independent=independent)
@@ -179,10 +185,12 @@ class Fit:
     def judgments(self, **how: Any) -> Judgments:
         """Graded relevance of documents, for search engines and evaluation tools.
 
-        A document that users hardly examined has no judgment: not clicked is not irrelevant.
+        A document that users hardly examined has no judgment: not clicked is not irrelevant. One
+        that they examined and never clicked has grade 0, in any query.
 
         Args:
-            how: grades, a number of grades with as many judged pairs each (4: 0 to 3), or rising
+            how: grades, a number of grades (4: 0 to 3, of which 1 to 3 have as many clicked pairs
+                each, by the lower end of relevance; ties have the lower grade), or rising
                 thresholds of relevance in [0, 1]; min_examinations (10), those that a judgment
                 needs (see `relevance`); and min_impressions (1).
 

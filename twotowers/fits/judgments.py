@@ -1,4 +1,12 @@
-"""Graded relevance judgments from a fitted click model, for search engines and evaluation tools."""
+"""Graded relevance judgments from a fitted click model, for search engines and evaluation tools.
+
+Evaluation tools take grade 0 for irrelevant and any other for relevant (precision in Quepid, in the
+Search Relevance Workbench and in trec_eval), and compare grades over queries. So a document that
+was examined and never clicked has grade 0, and grades mean the same in every query. Others are
+graded by the lower end of their interval of relevance: the estimate of a document with little
+evidence is mostly the prior, and its place among others says nothing. On simulated logs lists that
+are sorted by such grades have a higher nDCG than by quantiles of the estimate (docs/use.md).
+"""
 
 from __future__ import annotations
 
@@ -28,6 +36,11 @@ if TYPE_CHECKING:
 GRADES, EXAMINATIONS = 4, 10.0
 """Unless told: grades 0 to 3, and examinations that a judgment needs at least."""
 MOST_GRADES = 100
+BLURRED = 0.5
+"""Two grades differ by less than their intervals if more than this share of their documents may
+have either."""
+DIGITS = 9
+"""Of relevance: what is equal to so many is a tie."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +50,9 @@ class Judgments:
     Attributes:
         table: query, document, grade and what the grade rests on, as `frame` describes.
         left_out: number of shown pairs without a judgment, of which too little is known.
-        thresholds: relevance from which on the grades 1, 2, ... are given.
+        thresholds: what is graded has to exceed them for the grades 1, 2, ...: the lower end of
+            relevance; or relevance, which may equal them, if thresholds were given.
+        by_low: whether the lower end of relevance is graded.
         kind: the library of the frame.
         log: the log behind them, which `write` does not replace; None of a fit that was loaded.
     """
@@ -45,6 +60,7 @@ class Judgments:
     table: pa.Table
     left_out: int
     thresholds: tuple[float, ...]
+    by_low: bool = True
     kind: str = PANDAS
     log: ClickLog | None = None
 
@@ -52,11 +68,12 @@ class Judgments:
         """A row per judged pair, the best of a query first.
 
         Returns:
-            a frame: query, document, grade, relevance (the estimate that was graded), error, low,
-            high, examinations (how often users examined the document, in expectation), impressions,
-            shrinkage (the share of the estimate that the prior has: 0 none, 1 all), and doubt (""
-            or why relevance cannot be separated from where the document was shown; missing of a fit
-            that was loaded, which does not know its log).
+            a frame: query, document, grade, relevance (the estimate), error, low, high,
+            grade_low and grade_high (grades whose median relevance is within low and high),
+            examinations (how often users examined the document, in expectation), impressions,
+            clicks, shrinkage (the share of the estimate that the prior has: 0 none, 1 all), and
+            doubt ("" or why relevance cannot be separated from where the document was shown;
+            missing of a fit that was loaded, which does not know its log).
         """
         return native(self.table, self.kind)
 
@@ -88,11 +105,28 @@ class Judgments:
 
     def lines(self) -> Iterator[str]:
         """What is printed: how many pairs have each grade, and why others have none."""
-        grades = np.asarray(self.table["grade"])
+        names = ("grade", "grade_low", "grade_high")
+        grades, lowest, highest = (np.asarray(self.table[name]) for name in names)
         verb = "is" if len(grades) == 1 else "are"
         yield f"{numbered(len(grades), 'query-document pair')} {verb} judged"
-        for grade, start in enumerate((0.0, *self.thresholds)):
-            yield f"  grade {grade}: {(grades == grade).sum():,}, relevance from {start:.3g}"
+        by = "lower end of relevance above" if self.by_low else "relevance from"
+        never = (np.asarray(self.table["clicks"]) == 0).sum()
+        yield f"  grade 0: {(grades == 0).sum():,}, of which {never:,} were never clicked"
+        for grade, start in enumerate(self.thresholds, start=1):
+            yield f"  grade {grade}: {(grades == grade).sum():,}, {by} {start:.3g}"
+        if len(grades):
+            yield (
+                f"{(lowest < highest).mean():.0%} of the intervals of relevance hold the median "
+                "relevance of another grade, too (columns grade_low and grade_high)"
+            )
+        blurred = [
+            f"{grade} and {grade + 1}"
+            for grade in range(len(self.thresholds))
+            if len(either := np.flatnonzero((grades == grade) | (grades == grade + 1)))
+            and ((lowest <= grade) & (highest > grade))[either].mean() > BLURRED
+        ]
+        if blurred:
+            yield f"grades that differ by less than their intervals: {', '.join(blurred)}"
         if self.left_out:
             yield (
                 f"without a judgment: {numbered(self.left_out, 'pair')}, too little known because "
@@ -148,23 +182,51 @@ def judgments_of(fit: Fit, how: Grading) -> Judgments:
     kept = (tried >= max(how.min_examinations, 1e-9)) & (shown >= how.min_impressions)
     left_out = len(fit.pairs) - int(kept.sum())
     found, tried = found.filter(pa.array(kept)), tried[kept]
-    relevance = np.asarray(found["estimate"], float)
-    thresholds = _thresholds(how.grades, relevance)
+    relevance, low, high = (np.asarray(found[name], float) for name in ("estimate", "low", "high"))
+    clicked = np.asarray(found["clicks"]) > 0
+    by_low = not isinstance(how.grades, tuple)
+    if isinstance(how.grades, tuple):
+        thresholds = np.array(how.grades)
+        grade = np.searchsorted(thresholds, relevance, side="right")
+    else:
+        # The clicked ones in equal parts. Of documents with the same value all have the lower grade.
+        low = np.round(low, DIGITS)
+        shares = np.arange(how.grades - 1) / (how.grades - 1)
+        thresholds = np.quantile(low[clicked], shares) if clicked.any() else 0 * shares
+        thresholds[0] = 0
+        grade = np.maximum(np.searchsorted(thresholds, low, side="left"), 1)
+    grade = np.where(clicked, grade, 0)
+    lowest, highest = _within(grade, relevance, low, high)
     imagined = fit.estimate.prior.of("attraction")[1]
     table = pa.table(
         {
             "query": found["query"],
             "document": found["document"],
-            "grade": np.searchsorted(thresholds, relevance, side="right").astype(np.int32),
+            "grade": grade.astype(np.int32),
             "relevance": relevance,
             **{name: found[name] for name in ("error", "low", "high")},
+            "grade_low": lowest.astype(np.int32),
+            "grade_high": highest.astype(np.int32),
             "examinations": tried,
-            "impressions": found["impressions"],
+            **{name: found[name] for name in ("impressions", "clicks")},
             "shrinkage": imagined / (tried + imagined),
             "doubt": _doubts(fit, found),
         }
     )
-    return Judgments(table, left_out, tuple(thresholds), fit.kind, fit.log)
+    return Judgments(table, left_out, tuple(thresholds.tolist()), by_low, fit.kind, fit.log)
+
+
+def _within(
+    grade: np.ndarray, relevance: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """[pairs] the smallest and the largest grade whose median relevance is in the interval."""
+    lowest, highest = grade.copy(), grade.copy()
+    for each in np.unique(grade):
+        typical = np.median(relevance[grade == each])
+        inside = (low <= typical) & (typical <= high)
+        lowest[inside] = np.minimum(lowest[inside], each)
+        highest[inside] = np.maximum(highest[inside], each)
+    return lowest, highest
 
 
 DOUBT = "shown only where the log has no evidence on examination"
@@ -176,15 +238,6 @@ def _doubts(fit: Fit, found: pa.Table) -> pa.Array:
         return pa.nulls(len(found), pa.string())
     number = pair_numbers(fit.evidence.pairs, found.select(["query", "document"]))
     return pa.array(np.where(fit.evidence.reliable[number], "", DOUBT))
-
-
-def _thresholds(grades: int | tuple[float, ...], relevance: np.ndarray) -> list[float]:
-    """Relevance from which on each grade above 0 is given."""
-    if isinstance(grades, tuple):
-        return list(grades)
-    if not len(relevance):
-        return [np.nan] * (grades - 1)
-    return np.quantile(relevance, np.arange(1, grades) / grades).tolist()
 
 
 Judged = Iterator[tuple[Any, Any, int]]

@@ -29,6 +29,7 @@ COLUMNS = {
     "high": pa.float64(),
     "trials": pa.float64(),
     "impressions": pa.int64(),
+    "clicks": pa.int64(),
     **dict.fromkeys(CONDITIONAL, pa.float64()),
 }
 """Of a saved fit; see `twotowers.fits.fit`."""
@@ -43,8 +44,14 @@ def table_of(
     estimate: Estimate,
     pairs: pa.Table,
     conditional: Curve | None,
+    clicks: np.ndarray | None,
 ) -> pa.Table:
-    """Every fitted probability that was tried; the arguments are the attributes of a `Fit`."""
+    """Every fitted probability that was tried.
+
+    Args:
+        name, model, positions, estimate, pairs, conditional: the attributes of a `Fit`.
+        clicks: [pairs] of each; None if they are not known.
+    """
     tables: list[pa.Table] = []
     known = estimate.intervals
     ids = {column.name: column.type for column in pairs.schema}
@@ -54,6 +61,7 @@ def table_of(
         own: dict[str, Any] = {}
         if kind == PER_DOCUMENT:
             own |= {column: pairs[column] for column in pairs.column_names}
+            own |= {} if clicks is None else {"clicks": clicks}
         if kind == PER_POSITION:
             own |= {"position": np.arange(1, len(values) + 1)}
         if part == "examination" and conditional is not None:
