@@ -1,13 +1,14 @@
 """What judgments and weights are worth, on logs whose relevance is known.
 
 `judgments` simulates users of several click models, and grades documents by click models and by two
-rates: clicks over impressions, and clicks over expected clicks of the positions (COEC; Zhang
-and Jones 2007). `grades` compares graded lists with the truth, beside quantiles of the estimate,
-which were the grades before. Its thresholds were committed before the first run, the rule was
-chosen on another seed: no pair without a click has a grade above 0; in each case nDCG and agreement
-with the graded truth are at least those of quantiles. `seen` leaves out documents below the lowest click of a page. `debiasing` simulates
-position-based users on rankings with labels, and trains LightGBM (and XGBoost, if it is installed)
-on their clicks: `--cases mslr30k mq2008=FOLDER mslr_sample=FOLDER`.
+rates: clicks over impressions, and clicks over expected clicks of the positions (COEC; Zhang and
+Jones 2007). `grades` compares graded lists with the truth, beside quantiles of the estimate, which
+were the grades before. Its thresholds were committed before the first run, and the rule was chosen
+on another seed: no pair without a click has a grade above 0; in each case nDCG and agreement with
+the graded truth are at least those of quantiles. `seen` leaves out documents below the lowest click
+of a page. `debiasing` simulates position-based users on rankings with labels, and trains LightGBM
+(and XGBoost, if it is installed) on their clicks: `--cases mslr30k mq2008=FOLDER
+mslr_sample=FOLDER`.
 """
 
 from __future__ import annotations

@@ -199,10 +199,11 @@ def test_numbers_of_numpy_are_numbers(fitted):
 
 @pytest.mark.parametrize("arguments", [
     ["--thresholds", ".5", ".2"], ["--grades", "1"], ["--min-examinations", "-1"],
-    ["--min-impressions", "0"], ["--model", "rctr"], ["--model", "bpm"], ["--to", "trec"],
+    ["--min-impressions", "0"], ["--model", "rctr"], ["--model", "bpm"], ["--to", "ranklib"],
 ])  # fmt: skip
 def test_what_judgments_cannot_do_is_told_before_the_fit(tmp_path, monkeypatch, capsys, arguments):
-    pages(30).to_csv(tmp_path / "log.csv", index=False)
+    log = pages(30)
+    log.assign(document=log["document"] + "\n").to_csv(tmp_path / "log.csv", index=False)
 
     def never(*_, **__):
         raise AssertionError("it was fitted")
@@ -210,7 +211,7 @@ def test_what_judgments_cannot_do_is_told_before_the_fit(tmp_path, monkeypatch, 
     monkeypatch.setattr("twotowers.fits.fitting.Fitter.fit", never)
     out = ["--out", str(tmp_path / "out")]
     assert main(["judgments", str(tmp_path / "log.csv"), *out, "--to", "csv", *arguments]) == 2
-    told = {"--to": "'red 0' has white space", "--model": "model: "}
+    told = {"--to": "has several lines", "--model": "model: "}
     assert (
         told.get(arguments[0], arguments[0].strip("-").replace("-", "_")) in capsys.readouterr().err
     )
@@ -294,7 +295,7 @@ def test_each_format_is_read_back(fitted, tmp_path, format):
     assert read_back(tmp_path / "out", format) == dict(zip(pairs, frame["grade"], strict=True))
 
 
-def test_trec_has_four_columns_and_refuses_white_space(tmp_path, fitted):
+def test_trec_has_four_columns_and_numbers_for_queries_of_several_words(tmp_path, fitted):
     log = pages(600).assign(query=lambda rows: rows["query"].str.replace(" ", "-"))
     judged = tt.fit(log, "pbm").judgments()
     judged.write(tmp_path / "qrels.txt")
@@ -302,11 +303,14 @@ def test_trec_has_four_columns_and_refuses_white_space(tmp_path, fitted):
     assert table[0].tolist() == judged.frame()["query"].tolist()
     assert (table[1] == 0).all()
     assert table[3].tolist() == judged.frame()["grade"].tolist()
-    with pytest.raises(tt.InputError, match="'red 0' has white space"):
-        fitted.judgments().write(tmp_path / "other.txt")
-    assert not (tmp_path / "other.txt").exists()
+    judged = fitted.judgments()
+    files = judged.write(tmp_path / "other.txt")
+    assert [path.name for path in files] == ["other.txt", "other.queries.tsv"]
+    topics = pd.read_csv(files[1], sep="\t", header=None, index_col=0)[1]
+    table = pd.read_csv(files[0], sep=" ", header=None)
+    assert topics[table[0]].tolist() == judged.frame()["query"].tolist()
     with pytest.raises(tt.InputError, match="trec"):
-        fitted.judgments().write(tmp_path / "other.txt", "trek")
+        judged.write(tmp_path / "other.txt", "trek")
 
 
 def test_the_command_writes_judgments(tmp_path, capsys):

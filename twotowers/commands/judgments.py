@@ -3,7 +3,7 @@
     twotowers judgments LOG --out qrels.txt
 
 Fits a click model, and grades the relevance that it finds. A document that users hardly examined
-gets no judgment. The exit status is 0, or 2 on bad input.
+gets no judgment, and one that they never clicked gets 0. The exit status is 0, or 2 on bad input.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", choices=TO, default=TO[0], help=f"its format ({TO[0]})")
     parser.add_argument("--model", default="ubm", help=f"one of {', '.join(MODELS)} (ubm)")
     parser.add_argument(
-        "--grades", type=int, help="number of grades, with as many documents each (4: 0 to 3)"
+        "--grades",
+        type=int,
+        help="number of grades (4: 0 for never clicked, 1 to 3 with as many documents each)",
     )
     parser.add_argument(
         "--thresholds",
@@ -69,6 +71,5 @@ def run(options: argparse.Namespace) -> int:
     show(*reading_notes(log), *fitted.notes())
     judged = judgments_of(fitted, grades)
     show(*judged.lines())
-    judged.write(options.out, options.to)
-    show(f"written to {options.out}")
+    show(*(f"written to {path}" for path in judged.write(options.out, options.to)))
     return 0

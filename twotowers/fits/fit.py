@@ -4,8 +4,9 @@ A saved fit is a parquet file with a row per fitted probability. Columns: part (
 examination, ...); query and document, position (from 1) and last_click (0 for none), as far as the
 part has them; probability; error, its standard error, missing where there is none; low and high, an
 interval of 95 %; trials, the expected number of times it was put to the test: what it rests on;
-impressions, how often it was shown; and clicks of query and document. Documents that were never tried are left out. The file's
-metadata has the name of the model, the number of positions, and the prior.
+impressions, how often it was shown; and clicks of query and document. Documents that were never
+tried are left out. The file's metadata has the name of the model, the number of positions, and the
+prior.
 """
 
 from __future__ import annotations

@@ -77,8 +77,11 @@ class Judgments:
         """
         return native(self.table, self.kind)
 
-    def write(self, path: str | Path, format: str = "trec") -> None:
+    def write(self, path: str | Path, format: str = "trec") -> list[Path]:
         """Write the judgments, all or nothing.
+
+        TREC's columns are divided by white space. If a query, or a document, has some, all of them
+        are numbered, and a file beside has the numbers: `qrels.queries.tsv` for `qrels.txt`.
 
         Args:
             path: the file.
@@ -88,17 +91,31 @@ class Judgments:
                 and template in it), or "opensearch" (the body of a request that imports judgments
                 into the Search Relevance Workbench).
 
+        Returns:
+            the files.
+
         Raises:
-            InputError: the format is unknown, an id has white space where the format has none,
-                there is no such folder, or the file is the log itself.
+            InputError: the format is unknown, an id has several lines where the format has one,
+                there is no such folder, or a file is the log itself.
         """
         check_choice(format, FORMATS, field="format")
-        if self.log is not None:
-            self.log.check_out(path)
-        with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-            columns = (self.table[name].to_pylist() for name in ("query", "document", "grade"))
-            for text in FORMATS[format](zip(*columns, strict=True)):
-                file.write(text)
+        columns = [self.table[name].to_pylist() for name in ("query", "document", "grade")]
+        files: dict[Path, Iterable[str]] = {}
+        if format == "trec":
+            for place, name in enumerate(("queries", "documents")):
+                texts = [str(each) for each in columns[place]]
+                if any(text.split() != [text] for text in texts):
+                    number = {text: k for k, text in enumerate(dict.fromkeys(texts), start=1)}
+                    columns[place] = [number[text] for text in texts]
+                    lines = (f"{k}\t{_quoted(text)}\n" for text, k in number.items())
+                    files[Path(path).with_suffix(f".{name}.tsv")] = lines
+        files = {Path(path): FORMATS[format](zip(*columns, strict=True)), **files}
+        for each in files if self.log is not None else ():
+            self.log.check_out(each)
+        for each, lines in files.items():
+            with atomic(each) as part, part.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(lines)
+        return [*files]
 
     def __repr__(self) -> str:
         return f"<{len(self.table):,} judgments; {self.left_out:,} pairs without>"
@@ -189,7 +206,7 @@ def judgments_of(fit: Fit, how: Grading) -> Judgments:
         thresholds = np.array(how.grades)
         grade = np.searchsorted(thresholds, relevance, side="right")
     else:
-        # The clicked ones in equal parts. Of documents with the same value all have the lower grade.
+        # The clicked ones in equal parts. A tie has the lower grade.
         low = np.round(low, DIGITS)
         shares = np.arange(how.grades - 1) / (how.grades - 1)
         thresholds = np.quantile(low[clicked], shares) if clicked.any() else 0 * shares
@@ -246,7 +263,7 @@ Judged = Iterator[tuple[Any, Any, int]]
 
 def _trec(rows: Judged) -> Iterator[str]:
     for query, document, grade in rows:
-        yield f"{_word(query, 'query')} 0 {_word(document, 'document')} {grade}\n"
+        yield f"{query} 0 {document} {grade}\n"
 
 
 def _csv(rows: Judged) -> Iterator[str]:
@@ -305,19 +322,7 @@ def _json(content: object) -> str:
 
 def _quoted(given: object) -> str:
     text = str(given)
-    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text
-
-
-def _word(given: object, field: str) -> str:
-    """An id of TREC, whose columns white space divides."""
-    text = str(given)
-    if text.split() != [text]:
-        raise InputError(
-            f"{text!r} has white space, which divides columns of TREC",
-            field=field,
-            expected="ids without white space; or another format, such as csv",
-        )
-    return text
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\t\r\n') else text
 
 
 def _line(given: object, field: str) -> str:
@@ -328,10 +333,6 @@ def _line(given: object, field: str) -> str:
     return text
 
 
-REFUSE = {"trec": _word, "ranklib": _line}
-"""Format -> the function that refuses an id which it cannot have."""
-
-
 def check_ids(log: ClickLog, format: str) -> None:
     """Raise InputError if an id of a log cannot be written in a format, before the log is fitted.
 
@@ -339,10 +340,10 @@ def check_ids(log: ClickLog, format: str) -> None:
         log: a log, which is read.
         format: as of `Judgments.write`.
     """
-    if (refuse := REFUSE.get(format)) is None:
+    if format != "ranklib":
         return
     for field in ("query", "document"):
         ids = log.holding().ids[field]
         if pa.types.is_string(ids.type):
             for each in ids.values.to_pylist():
-                refuse(each, field)
+                _line(each, field)
