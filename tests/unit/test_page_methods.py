@@ -33,7 +33,7 @@ from twotowers.methods import (
     regression_em,
 )
 from twotowers.methods import softmax as softmax_method
-from twotowers.methods.page_losses import page_loss, position_based_losses, rows_of, table_of
+from twotowers.methods.page_losses import page_loss, position_based_losses
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
@@ -366,7 +366,7 @@ def test_lambdamart_imitates_the_policy():
     given = task(sizes=(2000, 10, 500))
     (found,) = lambdamart.fit(given, trees=60, learning_rate=0.1)
     test = given.splits["test"]
-    rows, where = rows_of(test, 0), test.sessions[0].where
+    rows, where = test.rows(0), test.sessions[0].where
     scores = found.scores(FEATURES).ravel()[rows]
     random = np.random.default_rng(0).random(scores.shape)
     good, bad = (logged_ndcg(each, where=where).mean() for each in (scores, random))
@@ -378,7 +378,7 @@ def test_lambdamart_imitates_the_policy():
     first = np.flatnonzero(pages.where[0])
     np.testing.assert_array_equal(
         lists.features[: len(first)],
-        table_of(given.splits["train"])[rows_of(given.splits["train"], 0)[0, first]],
+        given.splits["train"].table[given.splits["train"].rows(0)[0, first]],
     )
 
 

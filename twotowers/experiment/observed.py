@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-import pandas as pd
 from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
 from twotowers.experiment.fields import Config, Distinct, config_error
 from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages
-from twotowers.logs.described import read_documents
+from twotowers.logs.described import Gathered, read_documents
 from twotowers.logs.observed import observed_splits
+from twotowers.logs.observed_pages import ObservedPages, observed_pages
 from twotowers.logs.observed_pages import Portion as PagesOf
-from twotowers.logs.observed_pages import observed_pages
 from twotowers.methods.task import Split
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 
@@ -145,23 +144,26 @@ class ObservedLog(Recorded):
             pairs = np.arange(where.size, dtype=np.int32).reshape(where.shape)
             return {split: Split(pairs, where, None, counts[split]) for split in SPLITS}
         found = observed_pages(inputs[LOG], shares, places=self.places, cut=self.cut, **given)
-        read = found.pair
+        read: np.ndarray | Gathered = found.pair
         if features is not None:
             described = read_documents(inputs[DOCUMENTS])
             rows = described.rows(found.ids["document"].to_numpy())
-            read = described.features[:, chosen(features, described.features.shape[1])][rows][
-                found.pair
-            ]
-        query = pd.factorize(found.ids["query"].to_numpy())[0]
-        return {
-            split: Split(
-                read,
-                found.where,
-                None,
-                found.counts(split),
-                sessions=[found.sessions[split]],
-                pair=found.pair,
-                query=query,
-            )
-            for split in SPLITS
-        }
+            width = described.features.shape[1]
+            read = Gathered(described.features[:, chosen(features, width)], rows[found.pair])
+        return splits_of(found, read)
+
+
+def splits_of(pages: ObservedPages, inputs: np.ndarray | Gathered) -> dict[str, Split]:
+    """The splits of divided pages, with the relevance tower's inputs for each ranking."""
+    return {
+        split: Split(
+            inputs,
+            pages.where,
+            None,
+            pages.counts(split),
+            sessions=[sessions],
+            pair=pages.pair,
+            query=pages.query,
+        )
+        for split, sessions in pages.sessions.items()
+    }

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +42,42 @@ class Described:
                 f"{missing} has no features", field="document", expected="a row of its own"
             )
         return place
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The features of the documents on lists, copied only where they are read.
+
+    It is indexed by lists, as an array [lists, places, width] is.
+
+    Attributes:
+        table: [rows, width] features.
+        row: [lists, places] the row of the document at each place.
+
+    Example:
+        >>> lists = Gathered(np.eye(3), np.array([[2, 0], [1, 1]]))
+        >>> lists.shape, lists[1].tolist()
+        ((2, 2, 3), [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    """
+
+    table: Any
+    row: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """[lists, places, width]."""
+        return (*self.row.shape, self.table.shape[-1])
+
+    @property
+    def ndim(self) -> int:
+        """3."""
+        return len(self.shape)
+
+    def __getitem__(self, lists: Any) -> Any:
+        return self.table[self.row[lists]]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.table[self.row], dtype)
 
 
 def write_documents(path: str | Path, batches: Iterable[tuple[np.ndarray, np.ndarray]]) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError, nearest
@@ -51,6 +52,11 @@ class ObservedPages:
     sessions: dict[str, Sessions]
     ids: pa.Table
 
+    @property
+    def query(self) -> np.ndarray:
+        """[pairs] number of each pair's query."""
+        return pd.factorize(self.ids["query"].to_numpy())[0]
+
     def counts(self, split: str) -> Counts:
         """Impressions and clicks of a split at each position of each ranking: [1, rankings, K]."""
         pages, (rankings, length) = self.sessions[split], self.pair.shape
@@ -64,7 +70,7 @@ class ObservedPages:
 
 
 def observed_pages(
-    path: str | Path,
+    log: str | Path | Log,
     shares: Mapping[str, float] | Mapping[str, Portion],
     *,
     positions: int,
@@ -73,32 +79,31 @@ def observed_pages(
     places: str | None = None,
     cut: bool = False,
 ) -> ObservedPages:
-    """Read a log's pages and divide them.
+    """The pages of a log, divided.
 
     Args:
-        path: a sessions file (`twotowers.logs.sessions`). Its lanes are read as one.
+        log: a log, or a sessions file (`twotowers.logs.sessions`). Its lanes are read as one.
         shares: of each split, which add up to 1; or of each split a `Portion` of the log.
         positions: positions on a page.
         seed: divides the log.
         bootstrap: whether the pages of each split are drawn again, with replacement.
         places, cut: see `twotowers.logs.page_arrays.page_arrays`.
     """
-    whole = Log.read(path)
-    log = page_arrays(whole, positions=positions, places=places, cut=cut, path=path)
-    code, first = number_rows(np.where(log.where, log.pair + 1, 0))
+    whole, path = (log, None) if isinstance(log, Log) else (Log.read(log), log)
+    pages = page_arrays(whole, positions=positions, places=places, cut=cut, path=path)
+    code, first = number_rows(np.where(pages.where, pages.pair + 1, 0))
     given = {"seed": seed, "path": path, "bootstrap": bootstrap}
     if all(isinstance(each, Portion) for each in shares.values()):
         parts = whole.ids["split"].take(whole.flat("split")).to_numpy(zero_copy_only=False)
-        pages = parts, (log.clicks & log.where).sum(1)
-        found = divide_parts(*pages, shares, **given)
+        found = divide_parts(parts, (pages.clicks & pages.where).sum(1), shares, **given)
     else:
         found = divide(len(code), shares, **given)
     sessions = {}
     for split, rows in found.items():
         place = np.broadcast_to(np.arange(positions, dtype=np.uint8), (len(rows), positions))
-        clicks, where = log.clicks[rows], log.where[rows]
+        clicks, where = pages.clicks[rows], pages.where[rows]
         sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where, rows)
-    return ObservedPages(log.pair[first], log.where[first], sessions, log.ids)
+    return ObservedPages(pages.pair[first], pages.where[first], sessions, pages.ids)
 
 
 def divide(

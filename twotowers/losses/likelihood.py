@@ -18,9 +18,11 @@ import jax.numpy as jnp
 from jax.tree_util import register_dataclass
 
 from twotowers.logs.counts import Counts
+from twotowers.logs.described import Gathered
 from twotowers.losses.weightings import weighted
 
 register_dataclass(Counts)
+register_dataclass(Gathered)
 
 
 def labels_of(labels: Mapping[str, jax.Array], lane: jax.Array, query: jax.Array) -> dict:

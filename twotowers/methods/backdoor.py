@@ -25,7 +25,7 @@ from flax import nnx
 
 from twotowers.losses.listwise import ratios_to_first
 from twotowers.losses.pages import Softmax, attention_rank, offset
-from twotowers.methods.page_losses import fitted_of, relevance_of, rows_of, table_of, train
+from twotowers.methods.page_losses import fitted_of, relevance_of, train
 from twotowers.methods.propensities import TRUE, propensities_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.towers.confounding import (
@@ -123,7 +123,7 @@ def _biases(task: Task, propensities: str, target: str, units: int) -> list[Conf
 
 def _offset(bias: ConfoundedExamination, split: Split, log: int) -> np.ndarray:
     """[sessions, positions] the frozen bias at each place of a log's pages."""
-    table, rows = table_of(split), rows_of(split, log)
+    table, rows = split.table, split.rows(log)
     return np.concatenate(
         [
             np.asarray(logits_of(bias, table[rows[start : start + PAGES]]))
@@ -144,7 +144,7 @@ def _fitted(result, lane: int, log: int, bias: ConfoundedExamination, mean: np.n
     tower = result.model(lane).relevance
 
     def page_losses(split: Split) -> tuple[np.ndarray, np.ndarray]:
-        found = np.asarray(scores(tower, split.inputs), float).ravel()[rows_of(split, log)]
+        found = np.asarray(scores(tower, split.table), float)[split.rows(log)]
         logits = found + _offset(bias, split, log)
         losses = np.logaddexp(0, np.where(split.sessions[log].clicks, -logits, logits))
         return losses, losses

@@ -25,7 +25,6 @@ from twotowers.methods.page_losses import (
     fitted_of,
     position_based_losses,
     relevance_of,
-    rows_of,
     train,
     weights_of,
 )
@@ -79,7 +78,7 @@ def _fit_pages(task: Task, weighting, propensities: str, highest: float) -> list
         tower, theta = result.model(lane).relevance, propensities_of(task, log, propensities)
 
         def page_losses(split, tower=tower, theta=theta, log=log):
-            logits = np.asarray(scores(tower, split.inputs)).ravel()[rows_of(split, log)]
+            logits = np.asarray(scores(tower, split.table))[split.rows(log)]
             losses = position_based_losses(logits, theta, split.sessions[log].clicks)
             return losses, losses
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from twotowers.files.rankings import Rankings
-from twotowers.methods.page_losses import rows_of, table_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.rankers.trees import fit_lambdamart
 
@@ -40,7 +39,7 @@ def lists_of(split: Split, log: int) -> tuple[Rankings, np.ndarray]:
     """The sessions of a log as lists with labels max(TOP - k, 0) at position k."""
     pages = split.sessions[log]
     session, place = np.nonzero(pages.where)
-    features = table_of(split)[rows_of(split, log)[session, place]]
+    features = split.table[split.rows(log)[session, place]]
     labels = np.maximum(TOP - 1 - place, 0).astype(np.float32)
     number = np.arange(len(session)) - np.searchsorted(session, session)
     return Rankings(session, number.astype(np.int32), labels, features), labels

@@ -35,11 +35,11 @@ def _fitted(task: Task, log: int) -> Fitted:
         train.counts.of_log(log), documents=train.where.shape[1], positions=task.positions
     )
     if task.tower == "linear":
-        features = train.inputs.reshape(-1, train.inputs.shape[-1])[pair]
+        features = np.asarray(train.inputs).reshape(-1, train.inputs.shape[-1])[pair]
         optimum = fit_linear(features, shown, clicked)
 
         def scores(inputs):
-            return inputs @ optimum.weights
+            return np.asarray(inputs) @ optimum.weights
 
     else:
         optimum = fit_embedding(shown, clicked)

@@ -51,8 +51,8 @@ def page_loss(task: Task, name: str, loss: Callable, given: np.ndarray | None = 
     )
     return jax.device_put(
         PageLoss(
-            inputs=table_of(split),
-            document=np.stack([rows_of(split, log) for log in logs]),
+            inputs=split.table,
+            document=np.stack([split.rows(log) for log in logs]),
             clicks=clicks,
             where=where,
             log=np.array([log for log, _ in task.lanes]),
@@ -60,18 +60,6 @@ def page_loss(task: Task, name: str, loss: Callable, given: np.ndarray | None = 
             given=None if given is None else np.asarray(given, np.float32),
         )
     )
-
-
-def table_of(split: Split) -> np.ndarray:
-    """[queries x documents, ...] the inputs of a split, a document after the other."""
-    return split.inputs.reshape(-1, *split.inputs.shape[2:])
-
-
-def rows_of(split: Split, log: int) -> np.ndarray:
-    """[sessions, positions] int32 row of `table_of` of the document at each position of a page."""
-    pages = split.sessions[log]
-    first = pages.query.astype(np.int32)[:, None] * split.inputs.shape[1]
-    return np.where(pages.where, first + pages.documents, 0).astype(np.int32)
 
 
 def relevance_of(task: Task) -> ListTower:

@@ -26,6 +26,7 @@ from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.logs.counts import Counts
+from twotowers.logs.described import Gathered
 from twotowers.logs.simulation import Sessions
 from twotowers.models.protocol import CellModel, ClickModel
 from twotowers.towers.lane import KNOWN, Lane
@@ -40,7 +41,7 @@ class Split:
     """One split of a setting's data, with lists padded to one length.
 
     Attributes:
-        inputs: [queries, documents, ...] input of the relevance tower.
+        inputs: [queries, documents, ...] input of the relevance tower, which may be `Gathered`.
         where: [queries, documents] bool, False on padding.
         relevance: [queries, documents] float32 labels for ranking metrics; None if unknown.
         counts: [logs, queries, ...] unweighted counts of the logs.
@@ -52,7 +53,7 @@ class Split:
         query: [pairs] number of each pair's query; None if lists are queries.
     """
 
-    inputs: np.ndarray
+    inputs: np.ndarray | Gathered
     where: np.ndarray
     relevance: np.ndarray | None
     counts: Counts
@@ -60,6 +61,23 @@ class Split:
     factors: np.ndarray | None = None
     pair: np.ndarray | None = None
     query: np.ndarray | None = None
+
+    @property
+    def table(self) -> np.ndarray:
+        """[rows, ...] the inputs, a row after the other; `rows` has their numbers."""
+        if isinstance(self.inputs, Gathered):
+            return self.inputs.table
+        return self.inputs.reshape(-1, *self.inputs.shape[2:])
+
+    def rows(self, log: int) -> np.ndarray:
+        """[sessions, positions] int32 row of `table` of the document at each position of a page;
+        0 where there is none."""
+        pages = self.sessions[log]
+        if isinstance(self.inputs, Gathered):
+            row = self.inputs.row[pages.query[:, None], pages.documents]
+        else:
+            row = pages.query[:, None] * self.inputs.shape[1] + pages.documents
+        return np.where(pages.where, row, 0).astype(np.int32)
 
     def queries_of(self, pair: np.ndarray) -> np.ndarray:
         """[rows] the query of some pairs. If lists are queries, it is a list of the pair."""

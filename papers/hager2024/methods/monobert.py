@@ -126,10 +126,8 @@ def _fitted(trained, log: int, loss: str, theta: np.ndarray, marks: bool) -> Fit
     def page_losses(split):
         pages = split.sessions[log]
         # Splits may share a table of documents, most of which this one's pages do not show.
-        shape = split.inputs.shape
-        flat = pages.query[:, None] * shape[1] + pages.documents
-        shown, place = np.unique(flat, return_inverse=True)
-        logits = scores(split.inputs.reshape(-1, shape[2])[shown])[place.reshape(flat.shape)]
+        shown, place = np.unique(split.rows(log), return_inverse=True)
+        logits = scores(split.table[shown])[place.reshape(pages.where.shape)]
         if loss == "ips":
             each = position_based_losses(logits, theta, pages.clicks)
         else:
