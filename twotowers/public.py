@@ -12,6 +12,7 @@ PUBLIC = {
     "InputError": "errors",
     "Judgments": "fits.judgments",
     "Log": "logs.log",
+    "LogTowers": "fits.towers",
     "Method": "simulations.towers",
     "PositionBased": "models.position_based",
     "Propensities": "analysis.propensities",

@@ -11,10 +11,10 @@ import pytest
 
 import twotowers as tt
 from tests.browser import check_page, find_chromium, opened
-from twotowers.analysis.tower_tests import read_features
 from twotowers.commands.main import main
 from twotowers.diagnosis.evidence import ABOVE
 from twotowers.diagnosis.page import Recommendation, Words, recommendations
+from twotowers.fits.features import read_features
 from twotowers.logs.health import copied_lines
 
 EXAMINATION = np.array([1, 0.87, 0.46, 0.30, 0.21, 0.12])

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from twotowers.errors import InputError, nearest
-from twotowers.files.artefacts import files_of
-from twotowers.files.batches import column_names, read_batches
+from twotowers.errors import InputError
+from twotowers.fits.features import KEYS, keys_of, rows_of
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.misfit import Misfit, misfit
 from twotowers.logs.counted import Counts
-from twotowers.logs.frames import source_of
 from twotowers.randomness import some, stream
 
-KEYS = ("query", "document")
 MOST_ROWS = 20_000
 """Rows of counts that a tower is fitted to: whole queries, chosen at random."""
 
@@ -46,54 +43,6 @@ class TowerTests:
         return self.linear.alarm, self.deep.alarm
 
 
-def read_features(given: object, policy: str | None) -> pd.DataFrame:
-    """Features of query-document pairs: columns query, document, features, and `policy` last.
-
-    Raises:
-        InputError: it is no table, a column is missing or no number, or a pair is there twice.
-    """
-    source, _ = source_of(given)
-    files = files_of(source)
-    # What pandas wrote of its index is no feature.
-    names = [name for name in column_names(files[0]) if not name.startswith("__index_level_")]
-    for name in (*KEYS, *([policy] if policy else [])):
-        if name not in names:
-            raise InputError(
-                "no such column", path=source, field=name, expected=nearest(name, names)
-            )
-    parts = [
-        batch.to_pandas(ignore_metadata=True)
-        for each in files
-        for batch in read_batches(each, names)
-    ]
-    table = pd.concat(parts, ignore_index=True)
-    numbers = [name for name in names if name not in (*KEYS, policy)]
-    if not numbers:
-        beside = f" beside {policy!r}, the policy's score" if policy else ""
-        expected = "a column per feature"
-        raise InputError(f"there are no features{beside}", path=source, expected=expected)
-    for name in [*numbers, *([policy] if policy else [])]:
-        values = pd.to_numeric(table[name], errors="coerce").to_numpy(float)
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if len(wrong):
-            raise InputError(
-                f"row {wrong[0] + 1}: {table[name].iloc[wrong[0]]!s:.40} was found",
-                path=source,
-                field=name,
-                expected="finite numbers",
-            )
-        table[name] = values
-    twice = table.duplicated(list(KEYS))
-    if twice.any():
-        raise InputError(
-            f"row {int(np.flatnonzero(twice)[0]) + 1}: a query and document that came before",
-            path=source,
-            field="document",
-            expected="a row per query-document pair",
-        )
-    return table[[*KEYS, *numbers, *([policy] if policy else [])]]
-
-
 def tower_tests(
     cells: Counts, counts: PairCounts, features: pd.DataFrame, *, scored: bool, reference: int
 ) -> TowerTests:
@@ -102,7 +51,7 @@ def tower_tests(
     Args:
         cells: the log, counted.
         counts: its bias factors.
-        features: of `read_features`.
+        features: of `twotowers.fits.features.read_features`.
         scored: whether the last column is the policy's score.
         reference: the factor that others are compared with.
 
@@ -115,21 +64,18 @@ def tower_tests(
     kept = some(np.diff(first, append=len(query)), MOST_ROWS, rng)
     rows = cells.where(kept[query]).count([*KEYS, *bias]).table().to_pandas()
     rows = rows.astype({"impressions": float, "clicks": float})
-    for name in KEYS:  # Ids are text if either side has text.
-        if rows[name].dtype != features[name].dtype:
-            rows, features = (
-                each.assign(**{name: each[name].astype(str)}) for each in (rows, features)
-            )
     factor = counts.names.assign(factor=np.arange(counts.factors))
-    rows = rows.merge(factor, on=bias).merge(features, on=list(KEYS), how="left")
-    numbers = list(features.columns[2:])
-    known = rows[numbers[0]].notna().to_numpy()
+    rows = rows.merge(factor, on=bias)
+    numbers = list(features.columns[len(keys_of(features)) :])
+    found = rows_of(features, rows)
+    known = found >= 0
+    rows = rows.join(features[numbers].iloc[found].set_axis(rows.index))
     shown = rows["impressions"].to_numpy(float)
     if not known.any():
         raise InputError(
             "no query-document pair of the log has features",
             field="features",
-            expected="query and document as in the log",
+            expected=f"{' and '.join(keys_of(features))} as in the log",
         )
     rows = rows[known].sort_values([*KEYS, "factor"], kind="stable")
     pair = rows.groupby(list(KEYS), sort=False).ngroup().to_numpy()

@@ -1,6 +1,7 @@
-"""Fit a click model to a click log: what it says of documents and positions, and how surely.
+"""Fit a click model, or two towers, to a click log.
 
     twotowers fit LOG --model ubm --out ubm.parquet
+    twotowers fit LOG --model pbm --tower 32,16 --features features.csv --out towers.parquet
 
 Prints how well the model predicts, and saves the fitted probabilities with their standard errors
 and intervals (docs/logs.md). The exit status is 0, or 2 on bad input; then nothing is written.
@@ -35,6 +36,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="chooses these pages (0)")
     add_prior(parser)
+    parser.add_argument(
+        "--tower",
+        help="fit towers by gradient descent: linear, deep, embedding, or widths such as 32,16",
+    )
+    parser.add_argument(
+        "--features", metavar="FILE", help="table for the tower: document, and a column per feature"
+    )
+    parser.add_argument("--seeds", type=int, nargs="+", help="of towers; a fit for each (0)")
 
 
 def add_prior(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +76,11 @@ def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
 
 def run(options: argparse.Namespace) -> int:
     """Fit the model; returns the exit status."""
+    if options.tower:
+        return _run_towers(options)
+    for name in ("features", "seeds"):
+        if getattr(options, name) is not None:
+            raise InputError("click models have none", field=f"--{name}", expected="--tower, too")
     from twotowers.fits.fitting import fitter  # here: options need no science
 
     # Options are checked before the log is read, which may take minutes.
@@ -84,6 +98,34 @@ def run(options: argparse.Namespace) -> int:
         show(f"{part.pages:,} pages to fit, {further}", *reading_notes(part))
         show(*report([{"model": fitted.name, **fitted.evaluate(held_out or part)}]))
     show(*fitted.notes())
+    if options.out:
+        fitted.save(options.out)
+        show(f"saved in {options.out}")
+    return 0
+
+
+def _run_towers(options: argparse.Namespace) -> int:
+    from twotowers.fits.fitting import fit  # here: options need no science
+    from twotowers.simulations.towers import Dense, TwoTower
+
+    for name in ("test", "prior", "prior_mean"):
+        if getattr(options, name):
+            wrong = "towers hold out a tenth of the log, and have no prior"
+            raise InputError(wrong, field=f"--{name.replace('_', '-')}", expected="none")
+    widths = options.tower.split(",")
+    numbers = all(each.strip().isdecimal() for each in widths)
+    tower = Dense([int(each) for each in widths]) if numbers else options.tower
+    log = opened(options, ".parquet")
+    fitted = fit(
+        log,
+        TwoTower(tower, click_model=options.model),
+        features=options.features,
+        seeds=options.seeds or [0],
+        positions=options.positions,
+    )
+    show(repr(fitted), *(() if log.counted else seen_lines(log.seen)))
+    held_out = fitted.evaluate().to_dict("records")
+    show(*report([{"model": f"seed {each['seed']}", **each} for each in held_out]), *fitted.notes())
     if options.out:
         fitted.save(options.out)
         show(f"saved in {options.out}")

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from twotowers.analysis.propensities import Propensities
-from twotowers.analysis.tower_tests import read_features
 from twotowers.diagnosis.evidence import Evidence, gather
 from twotowers.diagnosis.facts import facts_of, tables_of
 from twotowers.diagnosis.page import (
@@ -28,6 +27,7 @@ from twotowers.diagnosis.rules import RED
 from twotowers.errors import InputError, check_names
 from twotowers.files.frames import Source
 from twotowers.fits.defaults import BIAS
+from twotowers.fits.features import read_features
 from twotowers.logs.click_log import ClickLog, as_log, check_out
 from twotowers.logs.frames import Native, native
 

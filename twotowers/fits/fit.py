@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from twotowers.errors import InputError, check_options, nearest
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fits.judgments import Judgments, grading, judgments_of
+from twotowers.fits.predictions import predictions
 from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, lines, prior_check, warnings
 from twotowers.fits.reduction import check_of_documents, reduced
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
@@ -280,6 +281,33 @@ class Fit:
                 loaded knows none of the documents.
         """
         return means_of(*self.losses(self.arrays(as_log(log))))
+
+    def predict(self, log: object) -> Native:
+        """Click probabilities of each document of a log's pages.
+
+        Args:
+            log: see `read_log`, with pages.
+
+        Returns:
+            a frame: page (its number in the log, from 1), query, document, position, click (0 or
+            1), probability of a click, and given_above, the same given the clicks above it.
+
+        Raises:
+            InputError: see `evaluate`.
+
+        Example:
+            >>> import twotowers as tt
+            >>> pages = pa.table({"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0]] * 2})
+            >>> tt.fit(pages, "rctr").predict(pages)["probability"].to_numpy().round(2).tolist()
+            [0.75, 0.25, 0.75, 0.25]
+        """
+        pages = self.arrays(as_log(log))
+        *losses, where = self.losses(pages)
+        number = np.arange(len(where))
+        place = np.broadcast_to(np.arange(where.shape[1]), where.shape)
+        sessions = Sessions(number, place, pages.clicks, where, number)
+        ids = pages.ids.to_pandas()
+        return native(predictions(sessions, pages.pair, ids, [losses]), self.kind)
 
     def arrays(self, log: ClickLog) -> Pages:
         """The pages of a log, as long as the fit's."""

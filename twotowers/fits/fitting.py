@@ -21,6 +21,7 @@ from twotowers.logs.click_log import MOST_POSITIONS, OF_CLICKS, ClickLog, Traine
 from twotowers.models.protocol import ClickModel
 
 if TYPE_CHECKING:
+    from twotowers.fits.towers import LogTowers
     from twotowers.simulations.clicks import SimulatedClicks
     from twotowers.simulations.towers import TowerFit, TwoTower
 
@@ -40,6 +41,17 @@ def fit(
 @overload
 def fit(
     log: object,
+    model: TwoTower,
+    *,
+    features: object = ...,
+    method: str | Callable[..., Any] | Mapping[str, Any] = ...,
+    training: Mapping[str, Any] | None = ...,
+    seeds: Sequence[int] = ...,
+    positions: int | None = ...,
+) -> LogTowers: ...
+@overload
+def fit(
+    log: object,
     model: str | type[ClickModel] | ClickModel = ...,
     *,
     prior: tuple[float, float] | str | None = ...,
@@ -47,17 +59,18 @@ def fit(
     iterations: int = ...,
     tolerance: float = ...,
 ) -> Fit: ...
-def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | TowerFit:
-    """Fit a click model to a log, or two towers to simulated clicks.
+def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | LogTowers | TowerFit:
+    """Fit a click model or two towers to a log, or two towers to simulated clicks.
 
     Args:
-        log: a log of `read_log`, or what `read_log` takes; for two towers, clicks of `simulate`.
+        log: a log of `read_log`, or what `read_log` takes; or clicks of `simulate`.
         model: a click model or its name (see `fit_click_model`), or a `TwoTower`.
-        options: those of `fit_click_model`: prior, positions, iterations, tolerance; or those of
-            `fit_towers`: method, training, seeds.
+        options: of a click model: prior, positions, iterations, tolerance (`fit_click_model`); of
+            towers on a log: features, method, training, seeds, positions (`fit_log_towers`); of
+            towers on simulated clicks: method, training, seeds (`fit_towers`).
 
     Raises:
-        InputError: see both; or an option is unknown, or a model does not suit the log.
+        InputError: see these; or an option is unknown, or a model does not suit the log.
 
     Example:
         >>> import pyarrow as pa
@@ -66,21 +79,19 @@ def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | TowerFit:
         <pbm fitted to 2 query-document pairs>
     """
     simulated, towers = (isinstance(each, Trained) for each in (log, model))
-    if simulated != towers:
+    if simulated and not towers:
         raise InputError(
-            f"{model!r} was given for {log!r}" if simulated else f"{model!r} needs features",
+            f"{model!r} was given for {log!r}",
             field="model",
-            expected=f"a `TwoTower`, or {OF_CLICKS} for a click model"
-            if simulated
-            else "clicks of `simulate`, or a click model",
+            expected=f"a `TwoTower`, or {OF_CLICKS} for a click model",
         )
-    if not simulated:
-        check_options(options, fit_click_model, field="fit")
-        return fit_click_model(log, model, **options)
-    from twotowers.simulations.towers import fit_towers  # here: click models need none of it
-
-    check_options(options, fit_towers, field="fit")
-    return fit_towers(log, model, **options)
+    fitting: Callable[..., Any] = fit_click_model
+    if simulated:
+        from twotowers.simulations.towers import fit_towers as fitting  # JAX, where it is needed
+    elif towers:
+        from twotowers.fits.towers import fit_log_towers as fitting
+    check_options(options, fitting, field="fit")
+    return fitting(log, model, **options)
 
 
 def fit_click_model(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.compute as pc
@@ -19,9 +20,12 @@ from twotowers.fitting.prior import Prior
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
 
+if TYPE_CHECKING:
+    from twotowers.fits.towers import LogTowers
 
-def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
-    """A fit that `Fit.save` wrote.
+
+def load(path: str | Path, *, model: ClickModel | None = None) -> Fit | LogTowers:
+    """A fit that `Fit.save` or `LogTowers.save` wrote.
 
     Args:
         path: the file.
@@ -31,6 +35,10 @@ def load(path: str | Path, *, model: ClickModel | None = None) -> Fit:
         InputError: the file cannot be read, is no such file, or is a fit of another model.
     """
     with opened(path) as file:
+        if towers := (file.metadata.metadata or {}).get(b"towers"):
+            from twotowers.fits.towers import load_towers  # here: click models need no JAX
+
+            return load_towers(path, json.loads(towers), file.read())
         check_types(file.schema_arrow, COLUMNS, path)
         about = file.metadata.metadata or {}
         name = about.get(b"model", b"").decode()

@@ -77,7 +77,7 @@ def fit(
     validation = train if stop_on == "train" else split_loss(task.splits["validation"], lanes)
     if isinstance(train, SessionLoss) and stop_on == "train":
         validation = some_sessions(train, len(task.splits["validation"].sessions[0].query))
-    model = _towers(task, heads)
+    model = built(task, heads)
     again = partial(fit, weighting=weighting, start=start, stop_on=stop_on)
     train = replace(train, labels=_labels(task, model, again) if heads else {})
     starts = starts_of(task, model, start)
@@ -89,7 +89,7 @@ def fit(
     return [_fitted(task, result, lane, log, test) for lane, log in enumerate(logs)]
 
 
-def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
+def built(task: Task, heads: Sequence[Callable] = ()) -> TwoTowers | PageTowers:
     """`TwoTowers` for a model of cells with attraction, `PageTowers` for all others."""
     if isinstance(task.model, CellModel) and "attraction" in task.model.parts:
         return towers_of(task, task.model, heads)
@@ -98,16 +98,29 @@ def _towers(task: Task, heads: Sequence[Callable]) -> TwoTowers | PageTowers:
     return PageTowers(task.model, build, width_of(task), task.positions, rngs=rngs)
 
 
+def predicting(model: TwoTowers | PageTowers, log: int = 0) -> Fitted:
+    """What trained towers predict of a log: scores, position bias, and losses of clicks."""
+    pages = isinstance(model, PageTowers)
+    bias = None if pages else _position_bias(model)
+    if not pages:
+        scored = partial(scores, model.relevance)
+    else:
+        scored = partial(_page_scores, model) if len(model.towers) else None
+    return Fitted(
+        scores=scored and (lambda inputs: np.asarray(scored(jnp.asarray(inputs)))),
+        bias=None if bias is None else np.asarray(bias, float),
+        cell_losses=None if pages else lambda split: cell_losses(model, split, log),
+        page_losses=lambda split: page_losses(model, split, log),
+        towers=model,
+    )
+
+
 def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss) -> Fitted:
     model = result.model(lane)
     state = jax.tree.map(lambda leaf: leaf[lane], result.state)
-    bias = _position_bias(model)
     rate = float(value_of(model.dropout))
-    return Fitted(
-        scores=lambda inputs: np.asarray(scores(model.relevance, inputs)),
-        bias=None if bias is None else np.asarray(bias, float),
-        cell_losses=lambda split: cell_losses(model, split, log),
-        page_losses=lambda split: page_losses(model, split, log),
+    return replace(
+        predicting(model, log),
         values={"nll": _loss(result.graph, state, log, test), "epochs": result.epochs[lane]},
         history=result.history[:, lane],
         dropout=rate,
@@ -120,11 +133,8 @@ def _fitted(task: Task, result: Fit, lane: int, log: int, test: CountLoss) -> Fi
 
 def _fitted_pages(task: Task, result: Fit, lane: int, log: int) -> Fitted:
     model = result.model(lane)
-    return Fitted(
-        scores=(lambda inputs: np.asarray(_page_scores(model, jnp.asarray(inputs))))
-        if len(model.towers)
-        else None,
-        page_losses=lambda split: page_losses(model, split, log),
+    return replace(
+        predicting(model, log),
         values={"epochs": result.epochs[lane], "validation_loss": result.loss[lane]},
         history=result.history[:, lane],
         estimate=_estimate(

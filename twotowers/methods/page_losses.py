@@ -18,7 +18,7 @@ from twotowers.losses.pages import PageLoss
 from twotowers.losses.pointwise import clipped_weights
 from twotowers.methods.descent import count_loss, descend, towers_of
 from twotowers.methods.propensities import NONE, propensities_of
-from twotowers.methods.task import Fitted, Split, Task
+from twotowers.methods.task import Fitted, Task
 from twotowers.models.document_rate import DocumentRate
 from twotowers.towers.list_tower import ListTower
 from twotowers.towers.two_towers import scores

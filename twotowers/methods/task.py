@@ -200,6 +200,7 @@ class Fitted:
     examined: np.ndarray | None = None
     bias_error: np.ndarray | None = None
     learns: bool = True
+    towers: Any = None
 
 
 def cells(split: Split, log: int, *, all_cells: bool = False) -> tuple[np.ndarray, ...]:

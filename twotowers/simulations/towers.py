@@ -16,6 +16,7 @@ from twotowers.logs.click_log import Trained
 from twotowers.models.protocol import ClickModel
 
 if TYPE_CHECKING:
+    from twotowers.experiment.log import Log
     from twotowers.experiment.settings import Setting
     from twotowers.files.rankings import Rankings
     from twotowers.methods.task import Fitted, Split
@@ -286,24 +287,39 @@ def fit_towers(
         InputError: an argument is unknown or out of range, or log, model and method do not fit
             together.
     """
+    from twotowers.jobs.fit import fit_lanes
+
+    setting = setting_of(clicks.settings, model.settled(), method, {**TRAINING, **(training or {})})
+    lanes: list[dict[str, Any]] = []
+    fitted: list[list[Fitted]] = []
+    seeds = checked_seeds(seeds)
+    for seed in seeds:
+        task, found = fit_lanes(clicks.files, setting, seed=seed)
+        lanes = [{**task.logs[number], **values} for number, values in task.lanes]
+        fitted.append(found)
+    return TowerFit(setting, lanes, seeds, fitted, task.splits["test"])
+
+
+def setting_of(
+    log: Log, model: Mapping[str, Any], method: Any, training: Mapping[str, Any]
+) -> Setting:
+    """What is fitted to which log, and how, as a paper has it; InputError if it is not possible."""
     try:
         from twotowers.experiment.settings import Setting
-        from twotowers.jobs.fit import fit_lanes
+        from twotowers.jobs import fit as _  # noqa: F401  # JAX may not be installed.
     except ModuleNotFoundError as error:
         raise InputError(
             f"{error.name} is not installed", field="model", expected="pip install two-towers[jax]"
         ) from error
-    given = {"name": "fit", "log": clicks.settings, "model": model.settled(), "method": method}
-    setting = read(Setting, given | {"training": {**TRAINING, **(training or {})}})
-    lanes: list[dict[str, Any]] = []
-    fitted: list[list[Fitted]] = []
+    given = {"name": "fit", "log": log, "model": model, "method": method, "training": training}
+    return read(Setting, given)
+
+
+def checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
+    """Seeds of a user; InputError if one is out of range, or there is none."""
     if not isinstance(seeds, Iterable) or not (seeds := list(seeds)):
         expected = "a list of seeds, one or more, such as [0, 1]"
         raise InputError(f"{seeds!r} was given", field="seeds", expected=expected)
     for seed in seeds:
         check_range(seed, field="seeds", low=0, high=2**31 - 1, whole=True)
-    for seed in seeds:
-        task, found = fit_lanes(clicks.files, setting, seed=seed)
-        lanes = [{**task.logs[number], **values} for number, values in task.lanes]
-        fitted.append(found)
-    return TowerFit(setting, lanes, tuple(seeds), fitted, task.splits["test"])
+    return tuple(seeds)

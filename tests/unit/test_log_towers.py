@@ -1,0 +1,156 @@
+"""Two towers on a click log: they find the truth of simulated users, predict, and are saved."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from scipy.stats import spearmanr
+
+import twotowers as tt
+from twotowers.commands.main import main
+
+PAGES, QUERIES, DOCUMENTS, POSITIONS = 6_000, 50, 12, 5
+EXAMINED = 1 / np.arange(1, POSITIONS + 1)
+
+
+@pytest.fixture(scope="module")
+def users() -> dict:
+    """Clicks of position-based users: relevance is linear in two of three features."""
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(QUERIES * DOCUMENTS, 3))
+    relevance = expit(features @ [1.0, -1.5, 0.0] - 0.5)
+    query = rng.integers(QUERIES, size=PAGES)
+    noisy = rng.random((PAGES, DOCUMENTS)) - relevance.reshape(QUERIES, -1)[query]
+    pair = query[:, None] * DOCUMENTS + np.argsort(noisy, axis=1)[:, :POSITIONS]
+    click = rng.random(pair.shape) < EXAMINED * relevance[pair]
+    log = pd.DataFrame(
+        {
+            "session": np.repeat(np.arange(PAGES), POSITIONS),
+            "query": np.repeat(query, POSITIONS),
+            "document": [f"d{each}" for each in pair.ravel()],
+            "position": np.tile(np.arange(1, POSITIONS + 1), PAGES),
+            "click": click.ravel().astype(int),
+        }
+    )
+    names = [f"d{each}" for each in range(len(features))]
+    table = pd.DataFrame(features * [1, 100, 0.01] + 5, columns=["one", "two", "three"])
+    return {"log": log, "features": table.assign(document=names), "relevance": relevance}
+
+
+@pytest.fixture(scope="module")
+def fitted(users):
+    model = tt.TwoTower("linear", click_model="pbm")
+    return tt.fit(users["log"], model, features=users["features"], seeds=[0, 1])
+
+
+@pytest.mark.parametrize("kind", ["pbm", "ubm"])
+def test_finds_relevance_and_bias(users, fitted, kind):
+    given = {"features": users["features"]}
+    own = (
+        fitted
+        if kind == "pbm"
+        else tt.fit(users["log"], tt.TwoTower("linear", click_model=kind), **given)
+    )
+    assert _agreement(own, users) > 0.98
+    assert (own.gains[["constant", "ranks"]] > 0).all(axis=None)
+    if kind == "pbm":
+        bias = own.examination().groupby("position")["estimate"].mean()
+        np.testing.assert_allclose(np.exp(bias), EXAMINED, rtol=0.15)
+
+
+def test_counted_and_read_by_pages_alike(users, fitted):
+    """The loss of held-out clicks is the same for counts as for the pages behind them."""
+    found = fitted.predict(users["log"])
+    click = found["click"].to_numpy(bool)
+    chance = np.where(click, found["probability"], 1 - found["probability"])
+    assert np.log(chance).mean() == pytest.approx(
+        fitted.evaluate(users["log"])["log_likelihood"].mean(), abs=1e-3
+    )
+    assert found["probability"].mean() == pytest.approx(click.mean(), rel=0.03)
+    cells = users["log"].assign(impressions=1).rename(columns={"click": "clicks"})
+    counted = cells.groupby(["query", "document", "position"], as_index=False).sum()
+    model = tt.TwoTower("linear", click_model="pbm")
+    again = tt.fit(counted.drop(columns="session"), model, features=users["features"])
+    pd.testing.assert_frame_equal(again.relevance(), _first(fitted).relevance())
+
+
+def _agreement(fitted, users):
+    """Rank correlation of scores with the truth, documents that were never shown included."""
+    scores = fitted.relevance(users["features"]).set_index("document")["score"]
+    return spearmanr(scores.loc[users["features"]["document"]], users["relevance"]).statistic
+
+
+def _first(fitted):
+    return replace(fitted, seeds=fitted.seeds[:1], fitted=fitted.fitted[:1])
+
+
+def test_saved_and_loaded(users, fitted, tmp_path):
+    fitted.save(tmp_path / "towers.parquet")
+    again = tt.load(tmp_path / "towers.parquet")
+    some = users["log"].head(100)
+    with pytest.raises(tt.InputError, match="a loaded fit holds none"):
+        again.predict(some)
+    pd.testing.assert_frame_equal(
+        again.predict(some, users["features"]), fitted.predict(some), check_exact=True
+    )
+    pd.testing.assert_frame_equal(again.examination(), fitted.examination())
+
+
+def test_a_parameter_per_pair_needs_no_features(users, tmp_path):
+    found = tt.fit(users["log"], tt.TwoTower("embedding", click_model="pbm"))
+    found.save(tmp_path / "pairs.parquet")
+    some = users["log"].head(50)
+    pd.testing.assert_frame_equal(
+        tt.load(tmp_path / "pairs.parquet").predict(some), found.predict(some)
+    )
+    unknown = some.assign(document="none")
+    with pytest.raises(tt.InputError, match="none of the fit's"):
+        found.predict(unknown)
+
+
+def test_the_command_gives_the_same(users, fitted, tmp_path, capsys):
+    users["log"].to_csv(tmp_path / "log.csv", index=False)
+    users["features"].to_parquet(tmp_path / "features.parquet")
+    out = tmp_path / "towers.parquet"
+    options = ["--model", "pbm", "--tower", "linear", "--features", tmp_path / "features.parquet"]
+    assert main(["fit", *map(str, [tmp_path / "log.csv", *options, "--out", out])]) == 0
+    assert "over click rates of positions" in capsys.readouterr().out
+    pd.testing.assert_frame_equal(tt.load(out).examination(), _first(fitted).examination())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"features": None}, "'linear' reads features"),
+        ({"features": "some"}, "have none, such as document 'd"),
+        ({"features": "twice"}, "row 601: a document that came before"),
+        ({"features": "text"}, "one: row 1: x was found .expected finite numbers"),
+        ({"seeds": []}, "expected a list of seeds"),
+        ({"positions": 2}, "expected .*5"),
+        ({"training": {"learning_rate": [0.1, 0.2]}}, "learning_rate have several values"),
+        ({"method": "softmax", "training": {"epoch": 1}}, "epoch"),
+        ({"iterations": 3}, "iterations"),
+    ],
+)
+def test_refused(users, change, message):
+    table = users["features"]
+    tables = {
+        "some": table.head(40),
+        "twice": pd.concat([table, table.tail(1)]),
+        "text": table.astype({"one": object}).assign(one="x"),
+    }
+    given = {"features": table} | change
+    if isinstance(given["features"], str):
+        given["features"] = tables[given["features"]]
+    with pytest.raises(tt.InputError, match=message):
+        tt.fit(users["log"], tt.TwoTower("linear", click_model="pbm"), **given)
+
+
+def test_other_methods_see_pages(users):
+    how = {"features": users["features"], "training": {"epochs": 3}}
+    found = tt.fit(users["log"], tt.TwoTower("linear"), method="softmax", **how)
+    assert _agreement(found, users) > 0.5
+    with pytest.raises(tt.InputError, match="predicts no clicks"):
+        found.predict(users["log"].head(10))
