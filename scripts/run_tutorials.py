@@ -27,7 +27,8 @@ from pathlib import Path
 from twotowers.files.artefacts import atomic
 from twotowers.root import ROOT
 
-PAGES = [*sorted((ROOT / "docs").glob("tutorial_*.md")), ROOT / "docs" / "coming_from.md"]
+DOCS = ROOT / "docs"
+PAGES = [*sorted(DOCS.glob("tutorial_*.md")), DOCS / "coming_from.md", DOCS / "towers.md"]
 BLOCK = re.compile(
     r"^```(?P<kind>sh|python)(?: (?P<needs>\w+))?\n(?P<code>.*?)^```\n(?:\n```text\n.*?^```\n)?",
     re.MULTILINE | re.DOTALL,

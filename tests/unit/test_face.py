@@ -86,6 +86,8 @@ def test_what_the_readme_shows_runs(rows, tmp_path):
         r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
     )
     rows.to_parquet(tmp_path / "clicks.parquet")
+    prices = rows[["sku"]].drop_duplicates().assign(price=range(rows["sku"].nunique()))
+    prices.to_parquet(tmp_path / "features.parquet")
     smaller = {"queries=300": "queries=30", "[32, 16]": "[4]", "seeds=[1, 2, 3]": "seeds=[1], "
                "training={'steps': 5, 'epochs': 1}"}  # fmt: skip
     for shown, here in smaller.items():

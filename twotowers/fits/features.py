@@ -142,6 +142,7 @@ class Standardised:
     @property
     def ids(self) -> pd.DataFrame:
         """The columns that name the rows."""
+        assert self.table is not None
         return self.table[keys_of(self.table)]
 
     def rows(self, pairs: pd.DataFrame) -> np.ndarray:
@@ -165,6 +166,7 @@ class Standardised:
 
     def scaled(self, rows: np.ndarray) -> np.ndarray:
         """[rows, width] float32."""
+        assert self.table is not None
         values = self.table[self.names].to_numpy(float)[rows]
         return ((values - self.mean) / self.scale).astype(np.float32)
 

@@ -302,12 +302,7 @@ class Fit:
             [0.75, 0.25, 0.75, 0.25]
         """
         pages = self.arrays(as_log(log))
-        *losses, where = self.losses(pages)
-        number = np.arange(len(where))
-        place = np.broadcast_to(np.arange(where.shape[1]), where.shape)
-        sessions = Sessions(number, place, pages.clicks, where, number)
-        ids = pages.ids.to_pandas()
-        return native(predictions(sessions, pages.pair, ids, [losses]), self.kind)
+        return native(predictions(pages, [self.losses(pages)[:2]]), self.kind)
 
     def arrays(self, log: ClickLog) -> Pages:
         """The pages of a log, as long as the fit's."""

@@ -41,7 +41,7 @@ from twotowers.logs.described import Gathered
 from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.observed import divided
 from twotowers.logs.observed_pages import observed_pages
-from twotowers.logs.page_arrays import page_arrays
+from twotowers.logs.page_arrays import Pages, page_arrays
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.likelihood import built, predicting
 from twotowers.methods.task import Fitted, Split, Task
@@ -58,7 +58,7 @@ TRAINING = {
     "learning_rate": 0.003, "weight_decay": 1e-4, "batch": 256, "epochs": 50, "patience": 3,
     "min_delta": 1e-6,
 }  # fmt: skip
-"""How towers are trained on a log unless told: AdamW. An epoch is a pass over the log, or `STEPS`."""
+"""How towers are trained on a log by default: AdamW. An epoch is a pass over it, or `STEPS`."""
 STEPS = 50
 """The fewest steps of an epoch."""
 LIKELIHOOD = "likelihood"
@@ -79,7 +79,7 @@ class _Divided(Recorded):
         return True
 
     def splits(
-        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
+        self, inputs: Mapping[str, str], lanes: Sequence[Any], *, seed: int, features: Columns
     ) -> dict[str, Split]:
         return self.parts
 
@@ -191,9 +191,9 @@ class LogTowers:
             InputError: a document has no features, a page is longer than the fit's, or the method
                 predicts no clicks.
         """
-        split, ids = self._of_log(log, features)
+        split, pages = self._of_log(log, features)
         losses = [self._losses(each, split) for each in self.fitted]
-        return native(predictions(split.sessions[0], split.pair, ids, losses), self.kind)
+        return native(predictions(pages, losses), self.kind)
 
     def evaluate(self, log: object = None, features: object = None) -> Native:
         """How well each seed predicts the clicks of a log.
@@ -206,9 +206,7 @@ class LogTowers:
             a frame: seed, and perplexity, conditional and log_likelihood as `Fit.evaluate` has
             them.
         """
-        if log is None and self.task is None:
-            raise InputError("a loaded fit holds none", field="log", expected="a log")
-        split = self.task.splits["test"] if log is None else self._of_log(log, features)[0]
+        split = self._split("test") if log is None else self._of_log(log, features)[0]
         rows = []
         for seed, found in zip(self.seeds, self.fitted, strict=True):
             if split.sessions is not None:
@@ -225,8 +223,8 @@ class LogTowers:
         Columns seed; constant and ranks: nats per document over a click rate for all, and over one
         per position; fall: by what share the loss still fell in the last tenth of the epochs.
         """
-        train, test = (self.task.splits[name] for name in ("train", "test"))
-        rows = []
+        train, test = self._split("train"), self._split("test")
+        rows: list[dict[str, float]] = []
         for seed, found in zip(self.seeds, self.fitted, strict=True):
             one = replace(self, seeds=(seed,), fitted=[found], kind=PANDAS)
             row = {"seed": seed, "fall": fall_at_limit(found) or 0.0}
@@ -265,14 +263,14 @@ class LogTowers:
                 class that is no file of twotowers/towers.
         """
         check_ending(path, ".parquet")
-        model, arrays = self.setting.model, {}
+        model = self.setting.model
         tower = {"kind": model.tower.name, **model.tower.options}
         own = {"kind": model.kind, **asdict(model.of), "tower": tower, "features": model.features}
         own["examination"] = self.examined
-        about = {"model": own, "positions": self.positions, "seeds": self.seeds}
+        about: dict[str, Any] = {"model": own, "positions": self.positions, "seeds": self.seeds}
         if self.features is not None:
             about["features"] = self.features.names
-            arrays = {"mean": self.features.mean, "scale": self.features.scale}
+            arrays: dict[str, Any] = {"mean": self.features.mean, "scale": self.features.scale}
         else:
             arrays = {name: self.pairs[name] for name in KEYS}
         try:
@@ -299,8 +297,13 @@ class LogTowers:
             )
         return found.page_losses(split)
 
-    def _of_log(self, log: object, features: object) -> tuple[Split, pd.DataFrame]:
-        """The pages of a log, and the query and document of its pairs."""
+    def _split(self, name: str) -> Split:
+        if self.task is None:
+            raise InputError("a loaded fit holds none", field="log", expected="a log")
+        return self.task.splits[name]
+
+    def _of_log(self, log: object, features: object) -> tuple[Split, Pages]:
+        """A log as towers read it, and its pages."""
         given = as_log(log)
         check_pages(given)
         if given.longest > self.positions:
@@ -311,6 +314,7 @@ class LogTowers:
                 expected=f"1 to {self.positions}, as the fit has; `positions` allows more",
             )
         pages = page_arrays(given, positions=self.positions)
+        assert pages.ids is not None  # A log names its documents.
         ids = pages.ids.to_pandas()
         if self.features is not None:
             own = self.features if features is None else self.features.of(read_features(features))
@@ -328,9 +332,11 @@ class LogTowers:
         page = np.arange(len(pages.pair))
         place = np.broadcast_to(np.arange(self.positions), pages.pair.shape)
         sessions = [Sessions(page, place, pages.clicks, pages.where, page)]
-        return Split(inputs, pages.where, None, None, sessions, pair=pages.pair), ids
+        return Split(inputs, pages.where, None, UNCOUNTED, sessions), pages
 
 
+UNCOUNTED = Counts(np.zeros(0), np.zeros(0))
+"""In the place of the counts of pages that are only predicted."""
 TOWERS = "towers"
 """The key of a saved fit's metadata."""
 
@@ -344,6 +350,7 @@ def _named(seed: int, path: Any) -> str:
 
 
 def _of_cells(found: Fitted, split: Split) -> dict[str, float]:
+    assert found.cell_losses is not None  # The likelihood of counts.
     losses = found.cell_losses(split)
     measured = {name: value for name, at, value in perplexities(losses, split.counts, 0) if not at}
     one = measured["mean_perplexity"]
@@ -421,16 +428,14 @@ def fit_log_towers(
     read = (_cells if counted else _page_splits)(given, table, positions)
     how = setting.training
     if how is not None and how.steps is None:
-        units = len(read.splits["train"].counts.impressions[0])
-        units = units if counted else len(read.splits["train"].sessions[0].query)
+        train = read.splits["train"]
+        units = len(train.sessions[0].query if train.sessions else train.where)
         how = how.model_copy(update={"steps": max(units // how.batch, STEPS)})
     log_of = log_of.model_copy(update={"parts": read.splits})
     setting = setting.model_copy(update={"log": log_of, "training": how})
-    fitted = []
-    for seed in seeds:
-        task, found = fit_lanes({}, setting, seed=seed)
-        fitted += found
-    about = task, model.examination, given.kind
+    tasks, found = zip(*(fit_lanes({}, setting, seed=seed) for seed in seeds), strict=True)
+    fitted = [each for lanes in found for each in lanes]
+    about = tasks[0], model.examination, given.kind
     return LogTowers(setting, seeds, fitted, read.features, read.pairs, positions, *about)
 
 
@@ -465,11 +470,11 @@ def _cells(log: ClickLog, table: pd.DataFrame | None, positions: int) -> _Read:
         inputs = row[:, None]
     cell = row[pair] * positions + counts.values("position").to_numpy() - 1
     size = len(inputs) * positions
-    both = (
+    shown, clicked = (
         np.bincount(cell, each, size).astype(np.int64)
         for each in (counts.impressions, counts.clicks)
     )
-    parts = divided(*both, SHARES, rng=stream("division of a log", 0))
+    parts = divided(shown, clicked, SHARES, rng=stream("division of a log", 0))
     splits = {}
     for name, part in parts.items():
         columns = [inputs, *(each.reshape(-1, 1, positions) for each in part)]
@@ -518,7 +523,7 @@ def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> 
         task = Task(
             model=setting.model.of,
             tower=relevance_tower(setting.model.tower),
-            splits={"train": Split(inputs, np.ones(inputs.shape[:2], bool), None, None)},
+            splits={"train": Split(inputs, np.ones(inputs.shape[:2], bool), None, UNCOUNTED)},
             lanes=[(0, {})],
             training={},
             positions=about["positions"],

@@ -245,7 +245,7 @@ class TowerFit:
         return inputs, where
 
     def _scored(
-        self, inputs: np.ndarray, where: np.ndarray
+        self, inputs: Any, where: np.ndarray
     ) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
         """The columns of each lane and seed, and its scores of documents; they are finite."""
         for seed, lane, found in self._each():
