@@ -154,3 +154,17 @@ def test_other_methods_see_pages(users):
     assert _agreement(found, users) > 0.5
     with pytest.raises(tt.InputError, match="predicts no clicks"):
         found.predict(users["log"].head(10))
+
+
+def test_what_needs_a_click_model_says_so(users, fitted, tmp_path, capsys):
+    users["log"].head(500).to_csv(tmp_path / "log.csv", index=False)
+    fitted.save(tmp_path / "towers.parquet")
+    options = [
+        tmp_path / "log.csv",
+        "--by",
+        tmp_path / "towers.parquet",
+        "--out",
+        tmp_path / "w.csv",
+    ]
+    assert main(["weights", *map(str, options)]) == 2
+    assert "it has towers (expected a fit of a click model)" in capsys.readouterr().err

@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare the models; returns the exit status."""
     from twotowers.analysis.comparison import compare  # here: options need no science
-    from twotowers.fits.saved import load
+    from twotowers.fits.saved import load_click_model
 
     if options.fitted:
         for name in ("models", "test", "seed", "prior", "prior_mean"):
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
                     "a saved fit is not fitted again", field="--fitted", expected=f"no {option}"
                 )
     prior, test = prior_of(options), TEST if options.test is None else options.test
-    saved = [load(path) for path in options.fitted or ()]
+    saved = [load_click_model(path) for path in options.fitted or ()]
     log = opened(options, ".csv")
     named = [name for each in options.models or () for name in each.split(",") if name]
     models = saved or list(dict.fromkeys(named or MODELS))

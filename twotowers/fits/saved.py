@@ -35,10 +35,19 @@ def load(path: str | Path, *, model: ClickModel | None = None) -> Fit | LogTower
         InputError: the file cannot be read, is no such file, or is a fit of another model.
     """
     with opened(path) as file:
-        if towers := (file.metadata.metadata or {}).get(b"towers"):
-            from twotowers.fits.towers import load_towers  # here: click models need no JAX
+        towers = (file.metadata.metadata or {}).get(b"towers")
+        if towers is None:
+            return load_click_model(path, model=model)
+        from twotowers.fits.towers import load_towers  # here: click models need no JAX
 
-            return load_towers(path, json.loads(towers), file.read())
+        return load_towers(path, json.loads(towers), file.read())
+
+
+def load_click_model(path: str | Path, *, model: ClickModel | None = None) -> Fit:
+    """A fit of a click model; see `load`."""
+    with opened(path) as file:
+        if b"towers" in (file.metadata.metadata or {}):
+            raise InputError("it has towers", path=path, expected="a fit of a click model")
         check_types(file.schema_arrow, COLUMNS, path)
         about = file.metadata.metadata or {}
         name = about.get(b"model", b"").decode()
