@@ -52,7 +52,7 @@ def test_an_older_file_survives_a_failure(tmp_path):
 
 def no_room(monkeypatch):
     """Put every temporary file of `atomic` on a full device."""
-    monkeypatch.setattr(artefacts.Path, "touch", lambda self, **_: self.symlink_to(FULL))
+    monkeypatch.setattr(artefacts.Path, "touch", lambda self, *_, **__: self.symlink_to(FULL))
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full (Linux)")

@@ -407,6 +407,12 @@ def test_cells_are_counted_already(tmp_path):
         to_sessions(path, tmp_path / "s.parquet", format="cells")
 
 
+def test_the_highest_position_is_kept(tmp_path):
+    text = "7,a,1,20,3\n7,a,2147483647,10,1\n"
+    path = write_rows(tmp_path, text, "query,document,position,impressions,clicks\n", "cells.csv")
+    assert read_log(path).count().frame()["position"].tolist() == [1, 2147483647]
+
+
 def test_cells_of_cells_are_the_same(tmp_path):
     path = write_table(
         tmp_path, query=["x", "x"], documents=[["a", "b"], ["a"]], clicks=[[1, 0], [1]]
@@ -432,7 +438,9 @@ def test_bias_features_tell_cells_apart(tmp_path):
     ("text", "field", "message"),
     [
         ("7,a,1,2,3\n", "clicks", "row 1: 3 clicks in 2 impressions"),
-        ("7,a,0,2,1\n", "position", "row 1: '0' was found (expected a whole number from 1 on)"),
+        ("7,a,0,2,1\n", "position", "row 1: '0' was found (expected a whole number from 1 to"),
+        ("7,a,4294967297,2,1\n", "position", "row 1: '4294967297' was found"),
+        ("7,a,1,2,1\n7,a,2147483648,2,1\n", "position", "row 2: '2147483648' was found"),
         (",a,1,2,1\n", "query", "row 1: a value is missing"),
         ("7,a,1,2,1\n7,,1,2,1\n", "document", "row 2: a value is missing"),
         ("7,a,1,-2,1\n", "impressions", "row 1: '-2' was found"),

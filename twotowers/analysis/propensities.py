@@ -13,6 +13,7 @@ import pandas as pd
 from twotowers.analysis.feedback import Feedback, by_user, feedback_of, needed_columns
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import atomic, check_ending
+from twotowers.files.tables import write_csv
 from twotowers.fits.defaults import BIAS, STRAY, SURE
 from twotowers.fits.defaults import ESTIMATORS as NAMES
 from twotowers.fitting.conditional import fit_conditional
@@ -259,7 +260,7 @@ class Propensities:
         table = self._table()
         with atomic(path) as temporary:
             if Path(path).suffix == ".csv":
-                table.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
+                write_csv(table, temporary, float_format="%.6g")
             else:
                 table.to_parquet(temporary, index=False)
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from twotowers.analysis.propensities import ENDINGS, propensities
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import atomic
-from twotowers.files.tables import write_batches
+from twotowers.files.tables import write_batches, write_csv
 from twotowers.fits.defaults import BIAS, WEIGHED_BY
 from twotowers.fits.fit import Fit
 from twotowers.fits.fitting import fit_click_model
@@ -105,8 +105,7 @@ class Weights:
             return
         with atomic(path) as temporary:
             for number, batch in enumerate(batches):
-                how = {"mode": "a", "header": not number, "lineterminator": "\n"}
-                batch.to_pandas().to_csv(temporary, index=False, **how)
+                write_csv(batch.to_pandas(), temporary, mode="a", header=not number)
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
         """The rows of the log with their weights, some at a time."""

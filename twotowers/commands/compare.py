@@ -17,6 +17,7 @@ from twotowers.commands.options import FORMAT_HELP, add_reader_options, opened
 from twotowers.commands.output import show
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
+from twotowers.files.tables import write_csv
 from twotowers.fits.defaults import TEST
 from twotowers.models.names import MODELS
 
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     show(*with_differences(table.to_dict("records")))
     if options.out:
         with atomic(options.out) as temporary:
-            table.to_csv(temporary, index=False)
+            write_csv(table, temporary)
         show(f"saved in {options.out}")
     return 0
 

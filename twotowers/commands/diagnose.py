@@ -33,8 +33,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Diagnose the log; returns the exit status."""
     from twotowers.diagnosis.diagnose import PAGE, diagnose  # here: options need no science
-    from twotowers.diagnosis.page import numbers_of
+    from twotowers.diagnosis.page import check_numbers, numbers_of
 
+    check_numbers(options.out)
     log = opened(options, PAGE, beside=[numbers_of(options.out)], bias=True)
     diagnosis = diagnose(log, options.features, options.policy, options.bias)
     show(as_typed(str(diagnosis)))

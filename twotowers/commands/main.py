@@ -6,7 +6,10 @@ Only the command that is called is imported, so each starts quickly.
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
+import traceback
 from importlib import import_module
 
 from twotowers.public import VERSION
@@ -32,8 +35,11 @@ def main(arguments: list[str] | None = None) -> int:
 
     Returns:
         the exit status: 0; 1 from `identify`, `propensities` and `diagnose` for a log that cannot
-            give propensities; 2 on bad input; 130 if the user stops it.
+            give propensities; 2 on bad input; 70 on a fault of the program itself; 130 if the user
+            stops it, 143 if the system does.
     """
+    if arguments is None:  # Blocks that end remove their temporary files.
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     given = sys.argv[1:] if arguments is None else arguments
     lines = "\n".join(f"  {name:<14}{line}" for name, line in COMMANDS.items())
     overview = argparse.ArgumentParser(
@@ -46,6 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
     overview.add_argument("command", choices=[*COMMANDS], help=argparse.SUPPRESS)
     overview.add_argument("--version", action="version", version=f"twotowers {VERSION}")
     name = overview.parse_args(given[:1]).command
+    # Sums in one order, on any number of cores; and small products are faster so.
+    for library in ("OPENBLAS", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     module = import_module(f"twotowers.commands.{name}")
     parser = argparse.ArgumentParser(
         prog=f"twotowers {name}",
@@ -66,3 +75,6 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped: nothing was written", file=sys.stderr)
         return 130
+    except Exception:
+        traceback.print_exc()
+        return 70  # Not 1, which is an answer.

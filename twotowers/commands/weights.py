@@ -13,6 +13,7 @@ import argparse
 
 from twotowers.commands.options import add_bias, add_reader_options, opened
 from twotowers.commands.output import show
+from twotowers.files.artefacts import check_target
 from twotowers.fits.defaults import WEIGHED_BY as BY
 
 
@@ -38,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
     from twotowers.fits.saved import load_click_model
 
     by = load_click_model(options.by) if options.by.endswith(".parquet") else options.by
+    if not isinstance(by, str):
+        check_target(options.out, options.by, what="the fit")
     log = opened(options, *ENDINGS, bias=True)
     weighed = weights(log, by=by, bias=options.bias, clip=options.clip)
     show(*weighed.lines())

@@ -17,6 +17,7 @@ from twotowers.diagnosis.page import (
     SIGNS,
     Recommendation,
     Words,
+    check_numbers,
     numbers_of,
     recommendations,
     sections,
@@ -95,9 +96,11 @@ class Diagnosis:
         """Write the page, and all of its numbers beside it, with the ending .json.
 
         Raises:
-            InputError: another ending than .html, or a file of both is the log itself.
+            InputError: another ending than .html, a file of both is the log itself, or there is
+                a .json file that is not of a diagnosis.
         """
         check_out(self.source, path, PAGE, beside=[numbers_of(path)])
+        check_numbers(path)
         write_page(self.page, path)
 
     def __str__(self) -> str:

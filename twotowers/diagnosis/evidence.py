@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -127,7 +128,7 @@ class Evidence:
     def flags(self) -> str:
         """The option that names the bias factor, such as " --bias position device"; '' if the
         position alone is one, as commands suppose."""
-        return "" if self.bias == BIAS else f" --bias {' '.join(self.bias)}"
+        return "" if self.bias == BIAS else f" --bias {shlex.join(self.bias)}"
 
     @property
     def pages(self) -> float:
@@ -276,12 +277,12 @@ def gather(
     cells = log.count(["query", "document", position, *further])
     if gaps:
         cells = cells.renamed(PLACE, "position")
+    if not cells.clicks.any():
+        raise no_clicks(log)
     measured = health(cells, None if log.counted else log)
     if "page_count" in log.layout.columns:  # Equal pages lie side by side, in no order of time.
         measured = replace(measured, lag=None, repeated=None, later=None, twins=None, alike=None)
     counts = PairCounts.of_counts(cells, bias)
-    if not counts.clicked.sum():
-        raise no_clicks(log)
     reference = reference_of(counts)
     named = tuple(bias)
     given, odds = (

@@ -17,6 +17,7 @@ from twotowers.analysis.propensities import UNLIKE
 from twotowers.diagnosis import rules
 from twotowers.diagnosis.evidence import Evidence
 from twotowers.diagnosis.facts import Fact
+from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
 from twotowers.report.rendering import environment, render
@@ -24,6 +25,8 @@ from twotowers.report.words import ANYTHING, numbered
 
 SIGNS = {rules.GREEN: "✓", rules.AMBER: "!", rules.RED: "✗"}
 SECTIONS = ("health", "connected", "curve", "swaps", "misfit", "policy", "models", "plan")
+PARTS = {"title", "about", "recommendations", "sections"}
+"""What the file of numbers has."""
 BARS = ("curve", "forms")
 """Tables whose estimates and intervals are drawn as strips on a logarithmic axis."""
 
@@ -164,18 +167,34 @@ def _table(name: str, table: pd.DataFrame, words: Words) -> dict[str, Any]:
 
 def numbers_of(path: str | Path) -> Path:
     """The file beside a page that has its numbers."""
-    return Path(path).with_suffix(".json")
+    return Path(path).parent / f"{Path(path).stem}.json"
+
+
+def check_numbers(path: str | Path) -> None:
+    """Raise InputError if the file of numbers would replace one that is not of a diagnosis."""
+    numbers = numbers_of(path)
+    if not numbers.is_file():
+        return
+    try:
+        found = json.loads(numbers.read_text(encoding="utf-8"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or {*found} != PARTS:
+        raise InputError(
+            "is another file, and would have the numbers of the page",
+            path=numbers,
+            expected="another name for the page",
+        )
 
 
 def write_page(page: Mapping[str, Any], path: str | Path) -> None:
     """Write the page, and its numbers beside it, under the same name with the ending .json."""
+    names = {"number": number, "interval": interval, "strip": strip, "bars": BARS}
+    names |= {"signs": SIGNS, "json_name": numbers_of(path).name}
     with atomic(numbers_of(path)) as temporary:
         text = json.dumps(plain(page), indent=1, ensure_ascii=False, allow_nan=False)
         temporary.write_text(text + "\n", encoding="utf-8")
-    names = {"number": number, "interval": interval, "strip": strip, "bars": BARS}
-    render(
-        "diagnosis.html.j2", path, page=page, signs=SIGNS, json_name=numbers_of(path).name, **names
-    )
+        render("diagnosis.html.j2", path, page=page, **names)  # Either file, or none.
 
 
 def plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,23 +22,37 @@ NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, and rename it to `path` only on success.
 
-    If the block fails, nothing is left behind. So a file that exists is whole.
+    If the block fails, nothing is left behind. So a file that exists is whole. A file that is
+    replaced keeps its permissions; what is no file, such as a pipe or a device, is refused.
     """
     path = Path(path)
     temporary = _temporary(path)
     try:
-        _create(temporary)
-        yield temporary
-        temporary.replace(path)
+        with disk_room(path):
+            mode = _permissions(path)
+            # Nobody else may read what is written, until it is whole.
+            _create(temporary, 0o666 if mode is None else mode | stat.S_IWUSR)
+            yield temporary
+            temporary.replace(path)
+            if mode not in (None, stat.S_IMODE(path.stat().st_mode)):
+                path.chmod(mode)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def disk_room(path: str | Path, expected: str = "") -> Iterator[None]:
+    """Raise InputError if the disk of a path is full."""
+    try:
+        yield
     except OSError as error:
         if error.errno in NO_ROOM:
             raise InputError(
                 "no space left on the disk; nothing was written. Free some room and rerun",
                 path=path,
+                expected=expected,
             ) from error
         raise
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def check_ending(path: str | Path, *endings: str) -> None:
@@ -48,7 +63,7 @@ def check_ending(path: str | Path, *endings: str) -> None:
         )
 
 
-def check_target(path: str | Path, log: Source, *endings: str) -> None:
+def check_target(path: str | Path, log: Source, *endings: str, what: str = "the log") -> None:
     """Raise InputError if a file cannot be written there, or would replace a log's file.
 
     Its folder exists, so that a mistyped one is not made. Commands call it before work that may
@@ -58,18 +73,18 @@ def check_target(path: str | Path, log: Source, *endings: str) -> None:
         path: the file to write.
         log: what is read.
         endings: those that the path may have; none for any.
+        what: is read, in words.
     """
     path = Path(path)
     temporary = _temporary(path)
     if not path.parent.exists():
         raise InputError("there is no such folder", path=path.parent, expected="an existing folder")
     try:
-        if path.is_dir():
-            raise InputError("is a folder", path=path, expected="a file to write")
+        _permissions(path)
         files = [each for each in files_of(log) if isinstance(each, Path) and each.exists()]
         if path.exists() and any(each.samefile(path) for each in files):
-            raise InputError("is the log itself", path=path, expected="another file to write")
-        _create(temporary)
+            raise InputError(f"is {what} itself", path=path, expected="another file to write")
+        _create(temporary, 0o666)
         temporary.unlink()
     except OSError as error:
         raise InputError(
@@ -105,13 +120,23 @@ def sha256(path: str | Path) -> str:
 
 
 def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{path.suffix}")
+    return path.parent / f".{path.name}.{secrets.token_hex(4)}{path.suffix}"
 
 
-def _create(path: Path) -> None:
+def _permissions(path: Path) -> int | None:
+    """Those of a file that is to be replaced; None if there is none."""
+    if not path.exists():
+        return None
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "is a pipe or a device"
+        raise InputError(what, path=path, expected="a file to write")
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def _create(path: Path, mode: int) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(exist_ok=False)
+        path.touch(mode, exist_ok=False)
     except OSError as error:
         if error.errno in NO_RIGHT:
             raise InputError(

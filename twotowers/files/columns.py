@@ -89,16 +89,18 @@ class Rows:
             raise wrong_type(column.type, field, self.path, expected)
         return self.present(column, field, "a list")
 
-    def whole(self, column: pa.Array, field: str, low: int = 0, hint: str = "") -> np.ndarray:
+    def whole(
+        self, column: pa.Array, field: str, low: int = 0, hint: str = "", high: int = MOST
+    ) -> np.ndarray:
         """Counts or positions, as int64.
 
         Args:
             column: integers, floats without a fraction, booleans, or text that holds one of these.
             field: the column's name.
-            low: the lowest allowed value.
+            low, high: the lowest and the highest allowed value.
             hint: what else an error says after what is expected.
         """
-        expected = f"a whole number from {low} on{hint}"
+        expected = f"a whole number from {low} {'on' if high == MOST else f'to {high}'}{hint}"
         self.present(column, field, expected)
         if is_text(column.type):
             column = pc.utf8_trim_whitespace(column)
@@ -108,7 +110,7 @@ class Rows:
             good[np.argmin(good)] = False
         else:
             with np.errstate(invalid="ignore"):
-                good = (numbers >= low) & (numbers <= MOST)
+                good = (numbers >= low) & (numbers <= high)
                 good &= numbers == np.floor(numbers.astype(float))
         self.check(good, field, lambda at: _found(column[at]), expected)
         return numbers.astype(np.int64)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +16,32 @@ import pyarrow.parquet as pq
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MATRIX = {"compression": {"features": "lz4"}, "compression_level": None, "use_dictionary": False}
 """How a column of `rows_of` that is called features is written: fits spend a tenth of their time on
 reading it. Floats hardly compress, so a dictionary would only cost time."""
+
+FORMULA = re.compile(r"\s*(=|[+@-].*[(|!])", re.DOTALL)
+"""Text that spreadsheets compute, such as =1+1. Ids such as -x are none: nothing is called."""
+
+
+def as_cell(value: Any) -> Any:
+    """A value of a csv file. An apostrophe stands before text that a spreadsheet would compute.
+
+    Example:
+        >>> as_cell("=HYPERLINK(0)"), as_cell("+1|'/C calc'!A0"), as_cell("-1"), as_cell(-1)
+        ("'=HYPERLINK(0)", "'+1|'/C calc'!A0", '-1', -1)
+    """
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
+
+
+def write_csv(table: pd.DataFrame, path: str | Path, **options: Any) -> None:
+    """Write a table as csv, with values of `as_cell`; `options` are of `DataFrame.to_csv`."""
+    texts = table.select_dtypes(["object", "string"])
+    table = table.assign(**{name: texts[name].map(as_cell) for name in texts})
+    table.rename(columns=as_cell).to_csv(path, index=False, lineterminator="\n", **options)
 
 
 def rows_of(matrix: np.ndarray) -> pa.Array:

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_choice, check_range
 from twotowers.files.artefacts import atomic
+from twotowers.files.tables import as_cell
 from twotowers.fits.tables import pair_numbers
 from twotowers.logs.click_log import ClickLog
 from twotowers.logs.frames import PANDAS, Native, native
@@ -321,7 +322,7 @@ def _json(content: object) -> str:
 
 
 def _quoted(given: object) -> str:
-    text = str(given)
+    text = as_cell(str(given))
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\t\r\n') else text
 
 

@@ -7,6 +7,7 @@ whole numbers that are spread too far, are numbered by their rank.
 from __future__ import annotations
 
 import tempfile
+import weakref
 from dataclasses import dataclass, field
 from os import SEEK_END
 
@@ -15,7 +16,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from twotowers.files.artefacts import disk_room
 from twotowers.files.batches import WHOLE
+from twotowers.files.columns import is_text
 
 SPREAD = 4
 """Whole numbers are addressed directly if their range is at most so many times their number."""
@@ -56,7 +59,7 @@ class Ids:
 
 
 class Spill:
-    """Keeps arrays in memory, and from so many bytes on in one file that is removed with it.
+    """Keeps arrays in memory, and from so many bytes on in one temporary file.
 
     Args:
         memory: bytes.
@@ -71,11 +74,14 @@ class Spill:
         if self.left >= 0 or not len(array):
             return array
         if self.file is None:
-            self.file = tempfile.NamedTemporaryFile(prefix="twotowers-")  # noqa: SIM115 (kept open)
-        start = self.file.seek(0, SEEK_END)
-        array.tofile(self.file)
-        self.file.flush()
-        return np.memmap(self.file.name, array.dtype, "r+", start, array.shape)
+            # It has no name, so that nothing is left of it however the process ends.
+            self.file = tempfile.TemporaryFile()  # noqa: SIM115 (kept open)
+            weakref.finalize(self, self.file.close)
+        with disk_room(tempfile.gettempdir(), "room, or TMPDIR in another place"):
+            start = self.file.seek(0, SEEK_END)
+            self.file.write(memoryview(array).cast("B"))
+            self.file.flush()
+        return np.memmap(self.file, array.dtype, "r+", start, array.shape)
 
 
 class Column:
@@ -124,7 +130,7 @@ class Column:
                 self.parts[place][:], self._own[place] = _numbered(self.parts[place])
         own = [each.cast(kind) for each in self._own if each is not None]
         values = pa.chunked_array(own, kind).unique()
-        if self.texts and pc.all(pc.match_substring_regex(values, WHOLE)).as_py():
+        if self.texts and is_text(kind) and pc.all(pc.match_substring_regex(values, WHOLE)).as_py():
             own = [each.cast(pa.int64()) for each in own]
             values = values.cast(pa.int64())
         values = values.take(pc.sort_indices(values))

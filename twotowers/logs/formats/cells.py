@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import read_batches
-from twotowers.files.columns import Rows, is_text, wrong_type
+from twotowers.files.columns import MOST, Rows, is_text, wrong_type
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
 from twotowers.logs.sessions import Stream
@@ -19,7 +19,8 @@ LAYOUT = "a row per query, document and position, counted"
 COUNTED = True
 
 REQUIRED = ("query", "document", "position", "clicks")
-NUMBERS = ("position", "impressions", "clicks")
+NUMBERS = {"position": (1, 2**31 - 1), "impressions": (0, MOST), "clicks": (0, MOST)}
+"""Column of numbers -> the lowest and the highest."""
 
 
 def read(
@@ -75,8 +76,8 @@ def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
         found = {ours: _key(batch[names[ours]], ours, rows) for ours in names}
         found.setdefault("split", pa.repeat(split, len(batch)))
         counts = {
-            name: rows.whole(batch[names[name]], name, int(name == "position"))
-            for name in NUMBERS
+            name: rows.whole(batch[names[name]], name, low, high=high)
+            for name, (low, high) in NUMBERS.items()
             if name in names
         }
         if "impressions" not in counts:
