@@ -410,7 +410,7 @@ def test_cells_are_counted_already(tmp_path):
 def test_the_highest_position_is_kept(tmp_path):
     text = "7,a,1,20,3\n7,a,2147483647,10,1\n"
     path = write_rows(tmp_path, text, "query,document,position,impressions,clicks\n", "cells.csv")
-    assert read_log(path).count().frame()["position"].tolist() == [1, 2147483647]
+    assert log_of_format(path, "cells").count().frame()["position"].tolist() == [1, 2147483647]
 
 
 def test_cells_of_cells_are_the_same(tmp_path):

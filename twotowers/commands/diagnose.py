@@ -35,8 +35,8 @@ def run(options: argparse.Namespace) -> int:
     from twotowers.diagnosis.diagnose import PAGE, diagnose  # here: options need no science
     from twotowers.diagnosis.page import check_numbers, numbers_of
 
-    check_numbers(options.out)
     log = opened(options, PAGE, beside=[numbers_of(options.out)], bias=True)
+    check_numbers(options.out)
     diagnosis = diagnose(log, options.features, options.policy, options.bias)
     show(as_typed(str(diagnosis)))
     diagnosis.save(options.out)
