@@ -270,7 +270,7 @@ def _trec(rows: Judged) -> Iterator[str]:
 def _csv(rows: Judged) -> Iterator[str]:
     yield "query,docid,rating\n"
     for query, document, grade in rows:
-        yield f"{_quoted(query)},{_quoted(document)},{grade}\n"
+        yield f"{_quoted(as_cell(query))},{_quoted(as_cell(document))},{grade}\n"
 
 
 def _ranklib(rows: Judged) -> Iterator[str]:
@@ -322,7 +322,7 @@ def _json(content: object) -> str:
 
 
 def _quoted(given: object) -> str:
-    text = as_cell(str(given))
+    text = str(given)
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\t\r\n') else text
 
 
