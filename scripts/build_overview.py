@@ -20,9 +20,14 @@ def main(inputs, outputs, *, papers: dict[str, dict], scale: str, version: str) 
         scale, version: Of the run.
     """
     folder = dirname(outputs.overview)
-    rows = [row for paper in summaries(folder, papers).values() for row in paper["claims"]]
+    rows = [
+        {**view, "recorded_verdict": (best := view["best"] or {}).get("verdict", "")}
+        | {"recorded_run": best.get("name", "")}
+        for paper in summaries(folder, papers).values()
+        for view in paper["views"]
+    ]
     with atomic(outputs.claims) as path:
-        table = pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
+        table = pd.DataFrame(rows, columns=[*CLAIM_COLUMNS, "recorded_verdict", "recorded_run"])
         table.to_csv(path, index=False, lineterminator="\n")
     write_overview(folder, papers, scale=scale, version=version)
     write_scales(dirname(folder))

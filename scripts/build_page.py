@@ -64,7 +64,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
     ]
     page = PaperPage(
         **{word: paper[word] for word in ("key", "title", "citation", "brief", "replaced")},
-        readme=relpath(paper["readme"], folder),
+        root=relpath(".", folder),
         items=items,
         settings=settings,
         provenance=provenance(paper, paper["needs"]),

@@ -21,7 +21,7 @@ from twotowers.claims.data_provenance import REAL, SIMULATION
 from twotowers.claims.judging import AUTHORS, authors_of, on_authors
 from twotowers.experiment.matrix import item_needs
 from twotowers.files.artefacts import atomic
-from twotowers.report.paper_page import tally
+from twotowers.report.evidence import tally
 from twotowers.root import ROOT
 
 PAGE = ROOT / "docs" / "verdicts.md"

@@ -98,6 +98,8 @@ def claim(number: str, item: str, verdict=REPRODUCED, **other) -> dict:
         "held": "",
         "reason": "",
         "stands_on": STAND_IN,
+        "contradiction": "our data or setting differ" if verdict == CONTRADICTED else "",
+        "judge": "papers/sample2025/judges/fits.py:81",
     }
     return {**row, **other}
 
@@ -122,7 +124,10 @@ def item(name: str, title: str, files: dict, table: pd.DataFrame, claims=(), **o
 def paper(folder: Path) -> PaperPage:
     """A paper of seven items; its drawings lie in `folder`."""
     folder.mkdir(parents=True)
-    (folder / "README.md").write_text("What differs, and why.\n")
+    for name in ("README.md", "judges/fits.py"):
+        path = folder / "papers" / "sample2025" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("What differs, and why.\n")
     methods = [["Pointwise Regression", whose, *["$0.435 \\pm .002$"] * 6] for whose in WHOSE]
     printed = booktabs(["Method", "", *METRICS], methods * 9, columns="llrrrrrr")
     (folder / "table1.tex").write_text(printed)
@@ -169,7 +174,7 @@ def paper(folder: Path) -> PaperPage:
             SettingPage("misfit-linear", "setting", f"log: {{name: {LONG}, {LONG}: 3}}", PROVENANCE)
         ],
         provenance={**PROVENANCE, "seconds": 812.4},
-        readme="README.md",
+        root=".",
         brief={
             "question": "Can the model tell relevance from position bias?",
             "authors": "It can where documents swap positions, and no policy misleads it then.",

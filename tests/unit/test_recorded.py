@@ -18,46 +18,33 @@ from twotowers.experiment.config import DataSet
 from twotowers.workflow.evidence import evidence_digest
 from twotowers.workflow.records import processor
 
-HERE = {"verdict": CONTRADICTED, "stands_on": STAND_IN}
-
-
-THREE = {"scale": "laptop", "seeds": "1–3"}
-
 
 def kept(verdict=REPRODUCED, stands_on=STAND_IN, **run):
-    found = {"verdict": verdict, "stands_on": stands_on}
+    found = {"name": "laptop", "verdict": verdict, "stands_on": stands_on}
     return {**found, "scale": "paper", "seeds": "1–3", "changed": False, **run}
 
 
 def test_the_strongest_evidence():
-    """Each is stronger than all before it."""
+    """Each is stronger than all before it, whether or not it decides."""
     rising = [
         kept(NOT_TESTABLE, SIMULATION),
         kept(changed=True),
         kept(stands_on=REAL, scale="smoke"),
-        kept(UNDECIDED, REAL),
         kept(CONTRADICTED, scale="laptop"),
         kept(scale="laptop", seeds="1–3, 7"),
-        kept(scale="laptop", seeds="1–10"),
+        kept(UNDECIDED, scale="laptop", seeds="1–10"),
         kept(seeds="7"),
         kept(),
         kept(stands_on=UNVERIFIED, scale="laptop"),
         kept(stands_on=REAL, scale="laptop"),
+        kept(UNDECIDED, REAL),
         kept(stands_on=SIMULATION, scale="laptop"),
     ]
     for weaker, stronger in pairwise(rising):
-        here = {name: weaker[name] for name in ("verdict", "stands_on")}
-        if not weaker["changed"]:
-            run = {name: weaker[name] for name in ("scale", "seeds")}
-            assert strongest(here, [stronger], **run) is stronger
-        first = {"verdict": NOT_TESTABLE, "stands_on": STAND_IN}
-        assert strongest(first, [stronger, weaker], scale="smoke", seeds="1") is stronger
-
-
-def test_this_run_counts_unless_another_is_stronger():
-    assert strongest(HERE, [], **THREE) is None
-    assert strongest(HERE, [kept(**THREE)], **THREE) is None
-    assert strongest(HERE, [kept(scale="smoke"), kept(changed=True)], **THREE) is None
+        assert strongest([weaker, stronger]) is strongest([stronger, weaker]) is stronger
+    assert strongest([]) is None
+    search = kept(stands_on=SIMULATION, name="zhang2023_search-laptop")
+    assert strongest([*rising, search]) is rising[-1]
 
 
 def page(folder, **provenance):

@@ -12,9 +12,20 @@ import pandas as pd
 import pytest
 
 from tests.sites import outline
-from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, OURS, PAPER, REPRODUCED, UNDECIDED
+from twotowers.claims.claims import (
+    CONTRADICTED,
+    GATE,
+    NOT_TESTABLE,
+    ONE_SEED,
+    PAPER,
+    REPRODUCED,
+    SEEDS,
+    UNDECIDED,
+)
+from twotowers.claims.judging import SETTING, UNMADE
 from twotowers.errors import InputError
 from twotowers.report.comparison import side_by_side
+from twotowers.report.evidence import GATED, OPEN, UNASKED
 from twotowers.report.latex import booktabs
 from twotowers.report.overview import write_overview, write_scales
 from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
@@ -50,6 +61,7 @@ def claim(**columns) -> dict:
     """A judged claim."""
     row = dict.fromkeys(CLAIM_COLUMNS, "words")
     known = {"claim": "1", "verdict": REPRODUCED, "stands_on": "stand-in", "origin": PAPER}
+    known |= {"contradiction": "", "judge": "papers/sample2025/judges/fits.py:81"}
     return {**row, "paper": "sample2025", **known, **columns}
 
 
@@ -81,7 +93,7 @@ def paper(item) -> PaperPage:
         items=[item],
         settings=[SettingPage("misfit", "setting", "model: {tower: linear}", PROVENANCE)],
         provenance=PROVENANCE,
-        readme="README.md",
+        root=".",
     )
 
 
@@ -160,7 +172,7 @@ BRIEF = {
 
 
 def test_a_brief_answers_by_the_verdicts_of_the_claims_that_decide(tmp_path, item, paper):
-    assert 'class="brief"' not in build(tmp_path, paper)
+    assert "<dt>Question</dt>" not in build(tmp_path, paper)
     rows = [
         claim(),
         claim(claim="2", verdict=CONTRADICTED, statement="It rises"),
@@ -178,18 +190,18 @@ def test_a_brief_answers_by_the_verdicts_of_the_claims_that_decide(tmp_path, ite
     assert "claim-3" not in brief
 
 
-def test_a_brief_tells_of_stronger_evidence(tmp_path, item, paper):
-    more = {"name": "ten", "scale": "laptop", "seeds": "1–10", "changed": False}
-    more |= {"verdict": REPRODUCED, "measured": "5", "date": "", "commit": ""}
+def test_a_brief_has_the_answer_of_recorded_runs(tmp_path, item, paper):
     rows = [
-        claim(verdict=UNDECIDED, recorded=[more | {"stands_on": claim()["stands_on"]}]),
-        claim(claim="2", verdict=UNDECIDED, cause="one seed"),
+        claim(verdict=UNDECIDED, cause=SEEDS, recorded=[recorded(REPRODUCED)]),
+        claim(claim="2", verdict=UNDECIDED, cause=ONE_SEED),
     ]
     page = build(tmp_path, replace(paper, items=[replace(item, claims=rows)], brief=BRIEF))
     brief = page.split('<dl class="brief">')[1].split("</dl>")[0]
-    assert "1 reproduced, 1 undecided" in brief
-    assert "(recorded run ten; this run: undecided)" in brief
-    assert "(one seed)" in brief
+    here, there = brief.split("<dt>Recorded runs</dt>")
+    assert "2 undecided" in here
+    assert "All of it holds." in there
+    assert "1 reproduced" in there
+    assert "laptop, seeds 1–3" in there
 
 
 def test_a_page_says_which_data_stand_in_place_of_the_papers(tmp_path, paper):
@@ -213,7 +225,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
     rows = table().assign(setting=[HOSTILE, "b", HOSTILE, HOSTILE, "b", HOSTILE])
     rows = rows.rename(columns={"temperature": HOSTILE})
     hostile = {**PROVENANCE, "datasets": {HOSTILE: "stand-in"}, "version": HOSTILE}
-    told = dict.fromkeys(CLAIM_COLUMNS, HOSTILE) | {"paper": "sample2025", "claim": "1"}
+    told = dict.fromkeys(("statement", "where", "measured", "reason", "judge"), HOSTILE)
     texts = dict.fromkeys(("title", "caption", "expected"), HOSTILE)
     items = [
         replace(
@@ -221,7 +233,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
             **texts,
             table=rows,
             highlight=None,
-            claims=[{**told, "verdict": NOT_TESTABLE, "stands_on": "simulation", "origin": OURS}],
+            claims=[claim(**told, verdict=NOT_TESTABLE, stands_on="simulation")],
             provenance=hostile,
         )
     ]
@@ -273,7 +285,13 @@ def test_items_claims_and_settings_have_links_of_their_own(tmp_path, item, paper
     ids = {values["id"] for _, values in tags(page) if "id" in values}
     assert {"fig1", "claim-1", "claim-2b", "setting-misfit"} <= ids
     links = [values["href"] for tag, values in tags(page) if tag == "a"]
-    for target in ("#fig1", "#claim-1", "#claim-2b", "README.md", "../index.html"):
+    for target in (
+        "#fig1",
+        "#claim-1",
+        "#claim-2b",
+        "./papers/sample2025/README.md",
+        "../index.html",
+    ):
         assert target in links
     assert links.count("#setting-misfit") == 2, "the item's, and its own"
     assert {"sample2025/index.html#fig1", "sample2025/index.html#claim-1"} <= {
@@ -281,33 +299,59 @@ def test_items_claims_and_settings_have_links_of_their_own(tmp_path, item, paper
     }
 
 
-def test_verdicts_are_counted_apart_by_what_they_stand_on(tmp_path, item, paper):
-    judged = [
-        claim(),
-        claim(claim="2", verdict=CONTRADICTED, reason="too low", origin=OURS),
-        claim(claim="3", stands_on="real data"),
-    ]
-    items = [replace(item, claims=judged)]
-    lone = claim(claim="4", verdict=NOT_TESTABLE, stands_on="real data")
-    one = replace(paper, items=items, claims=[lone])
+def recorded(verdict, **run) -> dict:
+    """What an earlier run said of a claim."""
+    about = {"name": "laptop", "scale": "laptop", "seeds": "1–3", "changed": False, "date": ""}
+    said = {"verdict": verdict, "cause": "", "reason": "", "measured": "", "stands_on": "stand-in"}
+    return {**said, **about, **run}
 
-    def counts(page: str) -> list[str]:
-        body = page.split('<table class="standing">')[1].split("<tbody>")[1].split("</tbody>")[0]
-        return [
-            [cell.split("<")[0] for cell in row.split('">')[-4:]]
-            for row in body.split("</tr>")[:-1]
+
+def counts(page: str) -> dict[str, list[str]]:
+    """The rows of the first table of verdicts: a number in each column."""
+    body = page.split('<table class="standing">')[1].split("<tbody>")[1].split("</tbody>")[0]
+    rows = (row.split("</th>") for row in body.split("</tr>")[:-1])
+    return {
+        head.rpartition(">")[2]: [
+            cell.split(">")[1].split("<")[0] for cell in rest.split("<td")[1:]
         ]
+        for head, rest in rows
+    }
 
-    page = build(tmp_path, one)
-    # Real data first, then the stand-in; reproduced, contradicted, undecided, not testable.
-    assert counts(page) == [["1", "0", "0", "1"], ["1", "1", "0", "0"]]
-    whose = page.split("our claim</th>")[1].split("</tr>")[0]
-    assert [cell.split("<")[0] for cell in whose.split('">')[1:]] == ["0", "1", "0", "0"]
+
+def test_this_run_and_recorded_runs_are_two_columns_everywhere(tmp_path, item, paper):
+    longer = [
+        recorded(REPRODUCED),
+        recorded(UNDECIDED, name="ten_seeds-laptop", seeds="1–10", cause=SEEDS),
+    ]
+    judged = [
+        claim(verdict=UNDECIDED, cause=ONE_SEED, reason="one seed", recorded=longer),
+        claim(claim="2", verdict=CONTRADICTED, reason="too low", contradiction=SETTING),
+        claim(claim="3", verdict=UNDECIDED, cause=GATE, recorded=[recorded(CONTRADICTED)]),
+        claim(claim="5", verdict=NOT_TESTABLE, reason=f"fig2 {UNMADE}"),
+    ]
+    lone = claim(claim="4", verdict=NOT_TESTABLE, reason="no log", stands_on="real data")
+    one = replace(paper, items=[replace(item, claims=judged)], claims=[lone])
+    expected = {
+        "reproduced": ["0", "0"],
+        "contradicted": ["1", "1"],
+        f"undecided: {OPEN}": ["0", "1"],
+        f"undecided: {GATED}": ["1", "0"],
+        f"undecided: {UNASKED}": ["2", "0"],
+        "not testable": ["1", "0"],
+    }
+    (tmp_path / "smoke").mkdir()
+    for path in filter(Path.is_file, tmp_path.iterdir()):
+        shutil.copy(path, tmp_path / "smoke")
+    page, all_papers = build(tmp_path, one), overview(tmp_path / "smoke", one)
+    write_scales(tmp_path)
+    assert counts(page) == counts(all_papers) == expected
     assert "too low" in page
-    two = replace(one, key="other2025", items=[], claims=[claim(paper="other2025")])
-    page = overview(tmp_path, one, two)
-    assert counts(page) == [["1", "0", "0", "1"], ["2", "1", "0", "0"]]
-    assert "5 claims judged" in page
+    # Neither a run that decides nor the one that was read first, but the one of ten seeds.
+    assert 'recorded <span class="verdict undecided">' in all_papers
+    assert "./papers/sample2025/judges/fits.py" in page
+    assert "make figures SCALE=laptop CONFIG=config/ten_seeds.yaml PAPERS=sample2025" in page
+    marks = all_papers.split('<p class="apart">')[1].split("</p>")[0]
+    assert marks.strip() in (tmp_path / "index.html").read_text()
 
 
 def test_metrics_have_the_names_of_the_paper(tmp_path, item, paper):
@@ -319,7 +363,7 @@ def test_metrics_have_the_names_of_the_paper(tmp_path, item, paper):
     assert "held_out_loss" not in page
 
 
-@pytest.mark.parametrize("lost", ["whose", "authors_held", "megabytes"])
+@pytest.mark.parametrize("lost", ["digest", "authors_held", "megabytes"])
 def test_a_page_of_an_earlier_version_is_one_that_still_runs(tmp_path, paper, lost):
     assert "1 of 2" not in overview(tmp_path, paper)
     path = tmp_path / paper.key / "summary.json"
@@ -373,8 +417,9 @@ def test_scales_have_overviews_of_their_own_and_a_page_that_leads_to_them(tmp_pa
     write_scales(tmp_path)
     page = (tmp_path / "index.html").read_text()
     links = [values["href"] for tag, values in tags(page) if tag == "a"]
-    assert links[1:] == ["smoke/index.html", "laptop/index.html"]
-    smoke, laptop = page.split("<tbody>")[1].split("</tr>")[:2]
+    of_paper = "laptop/sample2025/index.html"
+    assert links[1:] == ["smoke/index.html", "laptop/index.html", of_paper]
+    smoke, laptop = page.split("<tbody>")[1:]
     assert "none yet" in smoke
     assert "sample2025" in laptop
     assert ">✓</span>1<" in laptop
@@ -388,7 +433,7 @@ def test_jobs_that_finish_at_once_leave_an_overview_of_all(tmp_path, paper):
     def job(one: PaperPage) -> None:
         folder = tmp_path / one.key
         folder.mkdir()
-        write_paper(replace(one, readme="../README.md"), folder)
+        write_paper(replace(one, root=".."), folder)
         write_overview(tmp_path, outlines, **RUN)
 
     with ThreadPoolExecutor(len(papers)) as jobs:

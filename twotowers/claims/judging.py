@@ -58,6 +58,8 @@ CONTRADICTIONS = {
     OWN: "It is no claim of the paper’s.",
 }
 """Kinds of contradiction, and their meanings."""
+UNMADE = "is not made by this run"
+"""Behind an item, in the reason of a claim that is not testable for it."""
 ANSWERS = REPRODUCED, CONTRADICTED
 FEW, RESAMPLES = 3, 30
 """Runs of a resample of the authors' runs, as many as most papers have; and the most resamples."""
@@ -239,7 +241,7 @@ def judge_all(
         if claim.item in items:
             ours = _gated(claim, results[results["setting"].isin(needs)], gates)
         else:
-            ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} is not made by this run")
+            ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} {UNMADE}")
         theirs = "", "", ""
         if authors is not None and len(authors) and not claim.against_printed:
             own = authors_of(claim, authors, known or items)

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from twotowers.claims.claims import NOT_TESTABLE, UNDECIDED
+from twotowers.claims.claims import NOT_TESTABLE
 from twotowers.claims.data_provenance import KINDS, REAL, UNVERIFIED
 from twotowers.files.artefacts import atomic
 
 SCALES = ("smoke", "laptop", "paper")
 """From the weakest evidence to the strongest."""
-VERDICT = ("claim", "measured", "verdict", "held", "reason", "stands_on")
+SEARCH = "search"
+"""In the name of a run that searched training settings."""
+VERDICT = ("claim", "measured", "verdict", "cause", "held", "reason", "stands_on")
 """What a row says of its claim."""
 RUN = ("scale", "datasets", "seeds", "commit", "digest", "date", "processor", "seconds",
         "megabytes")  # fmt: skip
@@ -56,7 +58,8 @@ def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list
     for path in map(Path, paths):
         table = pd.read_csv(path, keep_default_na=False, dtype=str)
         for row in table.to_dict("records"):
-            run = row | {"name": path.stem, "changed": row["digest"] != digest}
+            # Older records have no cause.
+            run = {"cause": "", **row, "name": path.stem, "changed": row["digest"] != digest}
             runs.setdefault(row["claim"], []).append(run)
     return {claim: _without_repeats(rows) for claim, rows in runs.items()}
 
@@ -77,41 +80,36 @@ def _without_repeats(rows: Sequence[dict]) -> list[dict]:
     ]
 
 
-def strongest(here: Row, recorded: Sequence[Row], *, scale: str, seeds: str) -> Row | None:
-    """The recorded verdict that is stronger evidence than this run's; None if there is none.
+def strongest(recorded: Sequence[Row]) -> Row | None:
+    """The recorded verdict that is the strongest evidence; None if there is none.
 
     Evidence is the stronger, first, if the claim could be tested, then if code and settings are
-    those of today, then beyond scale smoke, then if it decides the claim, either way: an undecided
-    one says that its run cannot tell. Then by the data that it stands on, by the scale, and by the
-    number of seeds.
+    those of today, then beyond scale smoke. Then by the data that it stands on, by the scale, and
+    by the number of seeds. Whether it decides the claim plays no part: who takes the run that
+    decides has stopped at a result. A search of training settings is no evidence.
 
     Args:
-        here: The row of this run.
-        recorded: Of the same claim, from `read_recorded`.
-        scale: Of this run.
-        seeds: Of this run, in words: 1–3.
+        recorded: Of one claim, from `read_recorded`.
 
     Example:
-        >>> here = {"verdict": "undecided", "stands_on": "stand-in"}
-        >>> longer = {**here, "verdict": "reproduced", "changed": False}
-        >>> longer |= {"scale": "laptop", "seeds": "1–10"}
-        >>> strongest(here, [longer], scale="laptop", seeds="1–3")["verdict"]
+        >>> run = {"name": "laptop", "verdict": "reproduced", "stands_on": "stand-in"}
+        >>> run |= {"scale": "laptop", "seeds": "1–3", "changed": False}
+        >>> longer = {**run, "name": "ten_seeds-laptop", "verdict": "undecided", "seeds": "1–10"}
+        >>> strongest([run, longer])["verdict"]
+        'undecided'
+        >>> strongest([run, {**longer, "changed": True}])["verdict"]
         'reproduced'
-        >>> strongest(here, [{**longer, "changed": True}], scale="laptop", seeds="1–3")
     """
-    if not recorded:
-        return None
-    own = {**here, "scale": scale, "seeds": seeds, "changed": False}
-    best = max([own, *recorded], key=strength)
-    return None if best is own else best
+    evidence = [row for row in recorded if SEARCH not in str(row["name"])]
+    return max(evidence, key=strength, default=None)
 
 
 def strength(row: Row) -> tuple:
     """What evidence is sorted by: see `strongest`."""
     data = -list(KINDS).index(str(row["stands_on"]))
-    tested, decided = row["verdict"] != NOT_TESTABLE, row["verdict"] != UNDECIDED
+    tested = row["verdict"] != NOT_TESTABLE
     scale, seeds = SCALES.index(str(row["scale"])), _seed_count(str(row["seeds"]))
-    return tested, not row["changed"], scale > 0, decided, data, scale, seeds
+    return tested, not row["changed"], scale > 0, data, scale, seeds
 
 
 def _seed_count(seeds: str) -> int:

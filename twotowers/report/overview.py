@@ -14,19 +14,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from twotowers.claims.claims import ORIGINS
 from twotowers.claims.recorded import SCALES
-from twotowers.report.paper_page import (
-    CLAIM_COLUMNS,
-    PAGE,
-    PROVENANCE,
-    SUMMARISED,
-    SUMMARY,
-    by_strongest,
-    tallies,
-    tally,
-)
+from twotowers.report.evidence import claim_view, standing
+from twotowers.report.paper_page import CLAIM_COLUMNS, PAGE, PROVENANCE, SUMMARISED, SUMMARY
 from twotowers.report.rendering import render
-from twotowers.report.words import printed_name, seed_range
+from twotowers.report.words import printed_name
 
 
 def write_overview(
@@ -48,22 +41,15 @@ def write_overview(
     with _alone(folder):
         found = summaries(folder, papers)
         finished = list(found.values())
-        seeds = {each["key"]: seed_range(each["provenance"]["seeds"]) for each in finished}
-        rows = [
-            by_strongest(row, scale=scale, seeds=seeds[each["key"]])
-            for each in finished
-            for row in each["claims"]
-        ]
+        views = [view for each in finished for view in each["views"]]
         render(
             "overview.html.j2",
             folder / PAGE,
             papers=finished,
             waiting={key: _waiting(papers[key]) for key in papers if key not in found},
-            claims=rows,
-            tally=tally(rows),
-            tallies=tallies(rows),
-            whose=tallies(rows, "origin"),
-            recorded=sum(bool(row["by"]) for row in rows),
+            claims=views,
+            standing=standing(views),
+            origins=ORIGINS,
             scale=scale,
             version=version,
         )
@@ -81,15 +67,11 @@ def write_scales(figures: str | Path) -> None:
         for scale in SCALES
         if (figures / scale / PAGE).exists()
     }
-    tallied = {
-        scale: tally(row for each in own for row in each["claims"])
-        for scale, own in finished.items()
-    }
-    render("scales.html.j2", figures / PAGE, scales=finished, tallied=tallied)
+    render("scales.html.j2", figures / PAGE, scales=finished)
 
 
 def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
-    """What the finished papers of a scale left, by key.
+    """What the finished papers of a scale left, by key, and `views` and `standing` of its claims.
 
     Args:
         folder: Of the scale.
@@ -98,7 +80,11 @@ def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
     folder = Path(folder)
     there = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
     known = {key: _summary(folder / key / SUMMARY) for key in dict.fromkeys([*first, *there])}
-    return {key: summary for key, summary in known.items() if summary is not None}
+    found = {key: summary for key, summary in known.items() if summary is not None}
+    for summary in found.values():
+        summary["views"] = list(map(claim_view, summary["claims"]))
+        summary["standing"] = standing(summary["views"])
+    return found
 
 
 def _waiting(paper: Mapping) -> dict:

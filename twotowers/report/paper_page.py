@@ -9,31 +9,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
-from twotowers.claims.claims import CONTRADICTED, ORIGINS, REPRODUCED
-from twotowers.claims.data_provenance import KINDS
 from twotowers.claims.judging import COLUMNS
-from twotowers.claims.recorded import strongest
 from twotowers.errors import check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
+from twotowers.report.evidence import claim_view, columns, conclusion, standing, tally
 from twotowers.report.printed import printed
-from twotowers.report.rendering import VERDICTS, link, render, svg_size
-from twotowers.report.words import printed_name, seed_range
+from twotowers.report.rendering import link, render, svg_size
+from twotowers.report.words import printed_name
 
 CLAIM_COLUMNS = ("paper", *COLUMNS)
-COUNTED_BY = {"stands_on": KINDS, "origin": ORIGINS}
-"""The columns that claims are counted by, and their values."""
 FORMATS = ("csv", "pdf", "svg", "tex")
 
 PAGE, SUMMARY = "index.html", "summary.json"
-OF_PAGE = ("key", "title", "citation", "provenance", "tallies", "whose", "digest")
+OF_PAGE = ("key", "title", "citation", "provenance", "digest")
 """What a summary has of the page."""
 SUMMARISED = (*OF_PAGE, "items", "claims", "gates")
 """What a summary has; one that another version wrote may lack some of it."""
@@ -114,7 +109,7 @@ class PaperPage:
         items: In the order of the paper.
         settings: Settings and studies that items are drawn from.
         provenance: Like an item's, over the whole paper.
-        readme: Link, relative to the page, to the README that lists the deviations.
+        root: Link, relative to the page, to the project's folder.
         claims: Rows of the claims csv that belong to no single item. All rows of claims may have
             `recorded`, the verdicts of earlier runs (`twotowers.claims.recorded`).
         brief: The question, the authors' answer, what to doubt, and the claims that decide:
@@ -129,7 +124,7 @@ class PaperPage:
     items: Sequence[ItemPage]
     settings: Sequence[SettingPage]
     provenance: Mapping[str, object]
-    readme: str
+    root: str
     claims: Sequence[Mapping[str, object]] = ()
     brief: Mapping[str, object] | None = None
     digest: str = ""
@@ -151,86 +146,34 @@ def write_paper(paper: PaperPage, folder: str | Path) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def tally(rows: Iterable[Mapping[str, object]]) -> dict[str, int]:
-    """How many claims have each verdict."""
-    counts = Counter(row["verdict"] for row in rows)
-    return {verdict: counts[verdict] for verdict in VERDICTS}
-
-
-def tallies(
-    rows: Iterable[Mapping[str, object]], column: str = "stands_on"
-) -> dict[str, dict[str, int]]:
-    """The same for each kind of data that a verdict stands on, or for each `origin`."""
-    rows = list(rows)
-    parts = {value: [row for row in rows if row[column] == value] for value in COUNTED_BY[column]}
-    return {value: tally(part) for value, part in parts.items() if part}
-
-
-def by_strongest(row: Mapping, **run: str) -> dict:
-    """A claim with the verdict of its strongest evidence, and what that is, `by`, if recorded.
-
-    Args:
-        row: Of the claims csv, with what was `recorded` of it.
-        run: As of `twotowers.claims.recorded.strongest`.
-    """
-    best = strongest(row, row.get("recorded", ()), **run)
-    if best is None:
-        return {**row, "by": ""}
-    theirs = {word: best[word] for word in ("verdict", "stands_on")}
-    return {**row, **theirs, "by": best["name"], "here": row["verdict"]}
-
-
 def _paper_view(paper: PaperPage, folder: Path) -> dict:
     """What the template needs of a paper."""
-    rows = _rows(paper)
+    views = list(map(claim_view, _rows(paper)))
     return vars(paper) | {
-        "brief": paper.brief and _brief_view(paper, rows),
-        "readme": link(paper.readme),
-        "tally": tally(rows),
-        "causes": Counter(row["cause"] for row in rows if row["cause"]),
-        "tallies": tallies(rows),
-        "whose": tallies(rows, "origin"),
+        "brief": paper.brief and _brief_view(paper.brief, views),
+        "root": link(paper.root),
+        "standing": standing(views),
         "items": [_item_view(item, folder) for item in paper.items],
+        "claims": list(map(claim_view, paper.claims)),
         "failing": [setting.name for setting in paper.settings if setting.fails],
         "gated": sum(bool(setting.gates) for setting in paper.settings),
     }
 
 
-def _brief_view(paper: PaperPage, rows: Sequence[Mapping]) -> dict:
-    """What the template needs of a brief: the claims that decide, by their strongest evidence."""
-    brief, origin = paper.brief, paper.provenance
-    run = {"scale": origin["scale"], "seeds": seed_range(origin["seeds"])}
-    by_number = {row["claim"]: row for row in rows}
+def _brief_view(brief: Mapping, views: Sequence[Mapping]) -> dict:
+    """What the template needs of a brief: the claims that decide, by this run and by records."""
+    by_number = {view["claim"]: view for view in views}
     for number in brief["claims"]:
         check_choice(number, by_number, field="brief.claims", what="no claim of the paper")
-    decisive = [by_strongest(by_number[number], **run) for number in brief["claims"]]
-    counts = tally(decisive)
-    return {**brief, "claims": decisive, "tally": counts, "conclusion": conclusion(counts)}
-
-
-def conclusion(counts: Mapping[str, int]) -> str:
-    """One sentence on the claims that decide.
-
-    Args:
-        counts: Number of claims by verdict (`tally`).
-
-    Example:
-        >>> conclusion({"reproduced": 3, "contradicted": 0, "undecided": 1, "not testable": 0})
-        'What can be decided holds.'
-        >>> conclusion({"reproduced": 1, "contradicted": 1, "undecided": 5, "not testable": 0})
-        'Most of it stays open; some of it holds and some does not.'
-    """
-    held, failed = counts[REPRODUCED], counts[CONTRADICTED]
-    unknown = sum(counts.values()) - held - failed
-    if not held + failed:
-        return "This cannot be decided yet."
-    if failed:
-        said = "some of it holds and some does not" if held else "what can be decided fails"
-    else:
-        said = "what can be decided holds" if unknown else "all of it holds"
-    if unknown > held + failed:
-        return f"Most of it stays open; {said}."
-    return f"{said[0].upper()}{said[1:]}."
+    decisive = [by_number[number] for number in brief["claims"]]
+    counts = {name: tally(rows) for name, rows in columns(decisive).items()}
+    return {
+        **brief,
+        "claims": decisive,
+        "answers": {
+            name: (conclusion(own), own) for name, own in counts.items() if any(own.values())
+        },
+    }
 
 
 def _item_view(item: ItemPage, folder: Path) -> dict:
@@ -246,6 +189,7 @@ def _item_view(item: ItemPage, folder: Path) -> dict:
         else [],
         "comparison": comparison_view(item.table, item.highlight, item.headings, item.names),
         "tally": tally(item.claims),
+        "claims": list(map(claim_view, item.claims)),
     }
 
 

@@ -8,20 +8,13 @@ from xml.etree import ElementTree
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from twotowers.claims import claims
 from twotowers.claims.data_provenance import KINDS
+from twotowers.claims.judging import CONTRADICTIONS
 from twotowers.files.artefacts import atomic
+from twotowers.report.evidence import STATES, VERDICTS, command
 from twotowers.report.words import claim_text, duration, seed_range
 
 TEMPLATES = Path(__file__).with_name("templates")
-
-VERDICTS = {
-    claims.REPRODUCED: "✓",
-    claims.CONTRADICTED: "✗",
-    claims.UNDECIDED: "?",
-    claims.NOT_TESTABLE: "○",
-}
-"""Every verdict and its sign."""
 
 
 def environment(*, autoescape: bool = True) -> Environment:
@@ -45,7 +38,13 @@ def render(template: str, out: str | Path, **view) -> None:
         shown=claim_text,
         slug=lambda text: text.replace(" ", "-"),
     )
-    pages.globals.update(verdicts=VERDICTS, kinds=KINDS)
+    pages.globals.update(
+        verdicts=VERDICTS,
+        states=STATES,
+        kinds=KINDS,
+        contradictions=CONTRADICTIONS,
+        command=command,
+    )
     html = pages.get_template(template).render(**view)
     with atomic(out) as temporary:
         temporary.write_text(html, encoding="utf-8")

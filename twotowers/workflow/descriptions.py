@@ -78,7 +78,6 @@ def page_paper(plan: Planner, key: str) -> dict:
         "title": paper.title,
         "citation": paper.citation,
         "brief": paper.brief and paper.brief.model_dump(),
-        "readme": f"papers/{key}/README.md",
         **{kind: plan.file(kind, paper=key) for kind in ("claims", "gates")},
         **(origin := _origin(plan, key, paper.needs)),
         "replaced": {

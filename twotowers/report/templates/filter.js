@@ -5,12 +5,14 @@ const rows = [...document.querySelectorAll(".claims > li")];
 const texts = rows.map(row => row.textContent.toLowerCase());
 
 function show() {
-  const { paper, verdict, stands, origin, words } = Object.fromEntries(new FormData(form));
+  const { paper, verdict, recorded, kind, stands, origin, words } = Object.fromEntries(new FormData(form));
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
   rows.forEach((row, index) => {
     const fits = (!paper || row.dataset.paper === paper)
       && (!verdict || row.dataset.verdict === verdict)
+      && (!recorded || row.dataset.recorded === recorded)
+      && (!kind || row.dataset.kind.split("|").includes(kind))
       && (!stands || row.dataset.stands === stands)
       && (!origin || row.dataset.origin === origin)
       && wanted.every(word => texts[index].includes(word));

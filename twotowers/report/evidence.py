@@ -1,0 +1,160 @@
+"""A claim as pages show it: what this run says of it, and what recorded runs say.
+
+Both stand side by side wherever verdicts are shown or counted, on a paper's page, on the overview
+and on the page of scales, so that no two pages disagree.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from twotowers.claims.claims import (
+    CONTRADICTED,
+    GATE,
+    NOT_TESTABLE,
+    ONE_SEED,
+    REPRODUCED,
+    RUNS,
+    UNDECIDED,
+)
+from twotowers.claims.data_provenance import KINDS
+from twotowers.claims.judging import UNMADE, contradiction
+from twotowers.claims.recorded import strength, strongest
+
+VERDICTS = {REPRODUCED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_TESTABLE: "○"}
+"""Every verdict and its sign."""
+OPEN, GATED, UNASKED = "more seeds could decide", "fits fail a gate", "not asked at this scale"
+STATES = {
+    REPRODUCED: REPRODUCED,
+    CONTRADICTED: CONTRADICTED,
+    OPEN: UNDECIDED,
+    GATED: UNDECIDED,
+    UNASKED: UNDECIDED,
+    NOT_TESTABLE: NOT_TESTABLE,
+}
+"""Verdicts, where undecided ones are divided by what would decide them -> the verdict."""
+_OF_CAUSE = {GATE: GATED, ONE_SEED: UNASKED, RUNS: UNASKED}
+
+Row = Mapping[str, object]
+
+
+def state(row: Row) -> str:
+    """One of STATES, of a claim's row or of what a run recorded.
+
+    >>> state({"verdict": "undecided", "cause": "one seed", "reason": ""})
+    'not asked at this scale'
+    """
+    if row["verdict"] == UNDECIDED:
+        return _OF_CAUSE.get(str(row["cause"]), OPEN)
+    unasked = row["verdict"] == NOT_TESTABLE and str(row["reason"]).endswith(UNMADE)
+    return UNASKED if unasked else str(row["verdict"])
+
+
+def claim_view(row: Row) -> dict:
+    """A claim with the strongest of its recorded verdicts.
+
+    Args:
+        row: Of the claims csv, with what was `recorded` of it (`read_recorded`).
+
+    Returns:
+        Its columns; `best`, the row with the strongest recorded verdict in the place of its own, or
+        None; `groups`, recorded runs by verdict, the strongest first in each; and `kinds`, of
+        contradictions here and there.
+    """
+    runs = sorted(row.get("recorded", ()), key=strength, reverse=True)
+    best = strongest(runs)
+    if best is not None:
+        best = {**row, **best}
+        best["contradiction"] = contradiction(best)
+    groups: dict[str, list[Row]] = {}
+    for run in runs:
+        groups.setdefault(run["verdict"], []).append(run)
+    kinds = [each["contradiction"] for each in (row, best) if each is not None]
+    return {
+        **row,
+        "best": best,
+        "groups": list(groups.values()),
+        "kinds": [*dict.fromkeys(filter(None, kinds))],
+    }
+
+
+def columns(views: Iterable[Row]) -> dict[str, list[Row]]:
+    """The two columns that verdicts are counted in: this run, and what was recorded."""
+    views = list(views)
+    return {"This run": views, "Recorded runs": [each["best"] for each in views if each["best"]]}
+
+
+def tally(rows: Iterable[Row]) -> dict[str, int]:
+    """How many claims have each verdict."""
+    counts = Counter(row["verdict"] for row in rows)
+    return {verdict: counts[verdict] for verdict in VERDICTS}
+
+
+def standing(views: Sequence[Row]) -> dict:
+    """Claims counted in both columns.
+
+    Returns:
+        states: From each state of STATES to its number by kind of data, a column each.
+        kinds: From a kind of contradiction to its number, a column each.
+        tallies: From the name of a column to its tally.
+    """
+    both = columns(views)
+    counts = {
+        each: [
+            Counter(str(row["stands_on"]) for row in rows if state(row) == each)
+            for rows in both.values()
+        ]
+        for each in STATES
+    }
+    kinds = [Counter(row["contradiction"] for row in rows) for rows in both.values()]
+    return {
+        "states": {
+            each: [{kind: own[kind] for kind in KINDS if own[kind]} for own in cells]
+            for each, cells in counts.items()
+        },
+        "kinds": {
+            kind: [own[kind] for own in kinds] for kind in sorted({*kinds[0], *kinds[1]} - {""})
+        },
+        "tallies": {name: tally(rows) for name, rows in both.items()},
+    }
+
+
+def conclusion(counts: Mapping[str, int]) -> str:
+    """One sentence on the claims that decide.
+
+    Args:
+        counts: Number of claims by verdict (`tally`).
+
+    Example:
+        >>> conclusion({"reproduced": 3, "contradicted": 0, "undecided": 1, "not testable": 0})
+        'What can be decided holds.'
+        >>> conclusion({"reproduced": 1, "contradicted": 1, "undecided": 5, "not testable": 0})
+        'Most of it stays open; some of it holds and some does not.'
+    """
+    held, failed = counts[REPRODUCED], counts[CONTRADICTED]
+    unknown = sum(counts.values()) - held - failed
+    if not held + failed:
+        return "This cannot be decided yet."
+    if failed:
+        said = "some of it holds and some does not" if held else "what can be decided fails"
+    else:
+        said = "what can be decided holds" if unknown else "all of it holds"
+    if unknown > held + failed:
+        return f"Most of it stays open; {said}."
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def command(scale: str, papers: str, name: str = "") -> str:
+    """What makes the verdicts of a paper again, by this run or by that of a record.
+
+    >>> command("laptop", "zhang2023")
+    'make figures SCALE=laptop PAPERS=zhang2023'
+    >>> command("laptop", "zhang2023", "ten_seeds-laptop")
+    'make figures SCALE=laptop CONFIG=config/ten_seeds.yaml PAPERS=zhang2023'
+    """
+    files = [f"config/{stem}.yaml" for stem in name.split("-")[:-1]]
+    config = (
+        f"CONFIG='{' '.join(files)}' " if len(files) > 1 else f"CONFIG={files[0]} " if files else ""
+    )
+    return f"make figures SCALE={scale} {config}PAPERS={papers}"
