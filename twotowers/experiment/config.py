@@ -128,8 +128,8 @@ class RunConfig(Config):
     """Settings of a run."""
 
     scale: Scale
-    """How much is computed. smoke is a first look, laptop the default, paper has the papers' own
-    numbers of sessions, seeds and epochs."""
+    """How much is computed. smoke is a first look, laptop the default. paper comes closest to the
+    papers' own sizes; where it has less, the paper's README says so under Deviations."""
     papers: Annotated[Listed[str], Field(min_length=1)]
     """Keys of the papers to regenerate, each a folder of papers/, in the order they run in."""
     only: Listed[ItemName]

@@ -119,7 +119,7 @@ class Scales(Config):
     laptop: AtScale
     """The default."""
     paper: AtScale
-    """The paper's own sizes."""
+    """What comes closest to the paper's own sizes."""
 
 
 def _each(given: Any, own: str, **more: Any) -> Any:
