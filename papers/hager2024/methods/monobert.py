@@ -16,7 +16,7 @@ from twotowers.jobs.encode import forever
 from twotowers.losses.listwise import dual_losses, softmax_loss
 from twotowers.losses.pointwise import clipped_weights, inverse_propensity_loss, sigmoid_loss
 from twotowers.methods.harvesting import PUBLISHED, harvested
-from twotowers.methods.page_losses import position_based_losses, rows_of, table_of
+from twotowers.methods.page_losses import position_based_losses
 from twotowers.methods.task import Fitted, Task
 from twotowers.towers.monobert import MonoBert
 from twotowers.towers.pretraining import Pretraining, pretrain, vectors_of
@@ -52,7 +52,7 @@ def fit(
         marks: see `twotowers.towers.sequences.marked`.
     """
     train = task.splits["train"]
-    tokens = table_of(train).astype(np.int32)
+    tokens = train.table.astype(np.int32)
     settings = Pretraining(
         learning_rate=learning_rate, mask=mask, documents=documents, pages=documents // 4
     )
@@ -70,7 +70,7 @@ def fit(
         )
         theta = harvested(task, log, PUBLISHED)
         pages = train.sessions[log]
-        batches = forever(rows_of(train, log), pages.clicks, pages.where, settings)
+        batches = forever(train.rows(log), pages.clicks, pages.where, settings)
         trained, _ = pretrain(
             encoder,
             sequences_of(tokens, marks),
