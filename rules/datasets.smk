@@ -30,6 +30,8 @@ rule encode:
     wildcard_constraints:
         dataset=PLAN.constraint("encoded"),
     priority: PLAN.priority("encode")
+    resources:
+        gpu=PLAN.gpus("encode"),
     conda:
         PLAN.environment("encode")
     params:

@@ -11,6 +11,8 @@ rule fit:
     wildcard_constraints:
         setting=PLAN.constraint("setting"),
     priority: PLAN.priority("fit")
+    resources:
+        gpu=PLAN.gpus("fit"),
     conda:
         PLAN.environment("fit")
     params:
@@ -31,6 +33,8 @@ rule study:
     wildcard_constraints:
         study=PLAN.constraint("study"),
     priority: PLAN.priority("study")
+    resources:
+        gpu=PLAN.gpus("study"),
     conda:
         PLAN.environment("study")
     params:

@@ -9,6 +9,8 @@ rule policy:
     log:
         PLAN.record("policy"),
     priority: PLAN.priority("policy")
+    resources:
+        gpu=PLAN.gpus("policy"),
     conda:
         PLAN.environment("policy")
     params:

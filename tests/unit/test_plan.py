@@ -552,7 +552,7 @@ def test_a_page_is_told_of_its_paper_every_item_and_every_setting(plan):
         "table1": "table",
     }
     paper = page_paper(plan, "paper")
-    assert (paper["key"], paper["readme"]) == ("paper", "papers/paper/README.md")
+    assert paper["key"] == "paper"
     assert paper["brief"] is None
     assert paper["datasets"] == {"web": "stand-in", "shop": "real data"}
     assert paper["claims"] == "out/smoke/claims/paper.csv"
@@ -598,3 +598,24 @@ def test_a_setting_with_several_names_and_options_that_name_none():
 )
 def test_settings_are_called_what_the_drawing_calls_them(option, expected):
     assert dict(_named(option, {"a", "b"})) == expected
+
+
+def test_jobs_that_train_ask_for_a_gpu_and_no_others_do():
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config |= {"scale": "smoke", "papers": ["clax2025"]}
+    read = read_config(config, [])
+    papers = {"clax2025": load_paper("clax2025", read, ROOT)}
+    asking = {
+        device: {
+            key.split("|")[1]
+            for key, job in Planner(read.model_copy(update={"device": device}), papers)
+            .jobs()["fit"]
+            .items()
+            if job["gpu"]
+        }
+        for device in ("cpu", "cuda")
+    }
+    fits = {name: each.method.name for name, each in papers["clax2025"].settings.items()}
+    assert asking["cpu"] == set()
+    assert {fits[name] for name in asking["cuda"]} == {"likelihood"}
+    assert {fits[name] for name in {*fits} - asking["cuda"]} == {"em", "counting"}

@@ -17,6 +17,7 @@ rule all:
 rule fit:
     output: "{n}.txt"
     log: "{n}.log"
+    resources: gpu=1
     params: together=config["together"]
     script: "hold.py"
 """

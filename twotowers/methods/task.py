@@ -7,11 +7,13 @@ annotated with `Lanes`, as `Lanes[float]`, may be a list. Then each value is a l
 gives the value of each lane.
 
 A method that trains towers by `twotowers.fitting.gradient` sets `TRAINS = True` and passes on
-`task.varied`. One that fits the bias factors of a split (`Split.factors`) sets `FACTORS = True`;
-others do not fit logs whose factors are not positions. One that gives documents no scores sets
-`BIAS_ALONE = True`, so that test queries may be others than those of training. `NEEDS` names what
-else a setting must have, of `NEEDS` in `twotowers.experiment.settings`. A method with a parameter
-`heads` gets functions that build the auxiliary heads (`twotowers.towers.head`).
+`task.varied`; its jobs ask for a GPU, if the configuration has `device: cuda`. One that trains in
+another way, on a GPU, too, sets `GPU = True`, as a study may. One that fits the bias factors of a
+split (`Split.factors`) sets `FACTORS = True`; others do not fit logs whose factors are not
+positions. One that gives documents no scores sets `BIAS_ALONE = True`, so that test queries may be
+others than those of training. `NEEDS` names what else a setting must have, of `NEEDS` in
+`twotowers.experiment.settings`. A method with a parameter `heads` gets functions that build the
+auxiliary heads (`twotowers.towers.head`).
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ def dataset_jobs(plan: Planner, jobs: dict, name: str) -> None:
         if encoder:
             jobs["encode"][name] = {
                 "inputs": {},
+                "trains": True,
                 "params": {
                     "code": plan.code("scripts/encode_standin.py"),
                     "encoder": encoder.plain(),

@@ -156,6 +156,10 @@ class Plan(Places):
         """A function of wildcards: the priority of a job."""
         return lambda wildcards: self.job(rule, wildcards)["priority"]
 
+    def gpus(self, rule: str) -> Callable:
+        """A function of wildcards: how many GPUs a job asks for, 0 or 1."""
+        return lambda wildcards: self.job(rule, wildcards)["gpu"]
+
     def params(self, rule: str) -> dict[str, Callable]:
         """By name a function of wildcards: the parameters of a job."""
         jobs = self.content["jobs"][rule].values()

@@ -24,6 +24,7 @@ from twotowers.experiment.objects import dumped, files_of
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.experiment.simulated import ANNOTATED
 from twotowers.experiment.studies import Study
+from twotowers.experiment.training import TowerRanker
 from twotowers.files.artefacts import atomic
 from twotowers.jobs.fit import TRANSFER
 from twotowers.root import ROOT
@@ -98,6 +99,7 @@ class Planner(Targets):
         for rule, own in jobs.items():
             for key, job in own.items():
                 job["priority"] = self._priority(rule, *key.split("|"))
+                job["gpu"] = int(job.pop("trains", False) and self.config.device == "cuda")
         return jobs
 
     def _priority(self, rule: str, name: str, *names: str) -> int:
@@ -148,6 +150,7 @@ class Planner(Targets):
                 )
                 jobs["fit"][f"{key}|{name}|{seed}"] = {
                     "inputs": inputs,
+                    "trains": setting.method.has("TRAINS") or setting.method.has("GPU"),
                     "params": {
                         "code": code,
                         "paper": key,
@@ -163,6 +166,7 @@ class Planner(Targets):
             for seed in paper.seeds_of(name):
                 jobs["study"][f"{key}|{name}|{seed}"] = {
                     "inputs": self.study_inputs(jobs, key, study),
+                    "trains": getattr(kind.module, "GPU", False),
                     "params": {
                         "code": code,
                         "paper": key,
@@ -206,6 +210,7 @@ class Planner(Targets):
             f"{key}|{dataset}|{relevance}|{ranker}|{seed}",
             {
                 "inputs": self.rankings(key, dataset),
+                "trains": isinstance(settings, TowerRanker),
                 "params": {
                     "code": self.code("scripts/train_policy.py"),
                     "relevance": relevance,

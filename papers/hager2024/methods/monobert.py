@@ -22,6 +22,8 @@ from twotowers.towers.monobert import MonoBert
 from twotowers.towers.pretraining import Pretraining, pretrain, vectors_of
 from twotowers.towers.sequences import CLS, OFFSET, SEP, Sequences, marked
 
+GPU = True
+
 HIGHEST = 10.0
 """The largest weight of a click."""
 CHOICES = {"loss": ("naive", "two_tower", "ips", "softmax", "softmax_ips", "dla")}

@@ -27,6 +27,8 @@ from twotowers.models.additive import Additive, inverse_rank
 from twotowers.towers.dense import DenseTower
 from twotowers.towers.two_towers import scores, two_towers
 
+GPU = True
+
 POSITIONS = 5
 USER = Additive()
 GRID = 1001

@@ -24,6 +24,8 @@ from twotowers.randomness import stream
 from twotowers.towers.dense import DenseTower
 from twotowers.towers.two_towers import two_towers
 
+GPU = True
+
 LOOKS = 40
 """How often training is looked at, evenly by the logarithm of its steps."""
 

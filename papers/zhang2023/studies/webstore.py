@@ -25,6 +25,8 @@ from twotowers.towers.lane import Lane
 from twotowers.towers.reversal import Reversal
 from twotowers.towers.two_towers import scores, two_towers
 
+GPU = True
+
 DAYS, TEST_DAYS, WEEKS = 30, 3, 4
 TOP = 5
 
