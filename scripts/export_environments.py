@@ -29,6 +29,8 @@ CLUSTER_LOCK = Path("profiles/slurm/requirements.txt")
 """The lock of what Slurm needs beside Snakemake."""
 
 PYTHONS = ("3.11", "3.12", "3.13")
+CONDA_PYTHON, CONDA_PIP = "3.12.8", "24.3.1"
+"""Of conda's environments. conda-forge keeps every version that it had."""
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin")
 """Platforms with wheels of JAX. A Mac with an Intel processor has none."""
 SOURCE_ONLY = "connection-pool"
@@ -38,8 +40,8 @@ SPECIFICATION = """\
 # Made by `make lock` from pyproject.toml and requirements.txt; not to be edited.
 channels: [conda-forge]
 dependencies:
-  - python {python}
-  - pip
+  - python ={python}
+  - pip ={pip}
   - pip:
 {pins}
 """
@@ -56,8 +58,7 @@ def main() -> None:
         if name not in (TESTS_ONLY, CLUSTER):
             pins = resolve([name], "--constraint", LOCK).splitlines()
             text = SPECIFICATION.format(
-                python=project["project"]["requires-python"],
-                pins="\n".join(f"      - {pin}" for pin in pins),
+                python=CONDA_PYTHON, pip=CONDA_PIP, pins="\n".join(f"      - {pin}" for pin in pins)
             )
             with atomic(ENVIRONMENTS / f"{name}.yaml") as path:
                 path.write_text(text)

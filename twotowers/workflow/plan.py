@@ -58,8 +58,8 @@ RECORDS = {
 
 ENVIRONMENTS = {
     **dict.fromkeys(("generate_standin", "fetch", "parse", "preprocess"), "data"),
-    **dict.fromkeys(("policy", "fit"), "jax-{device}"),
-    **dict.fromkeys(("encode", "clicks", "study"), "jax-cpu"),
+    **dict.fromkeys(("policy", "encode", "fit", "study"), "jax-{device}"),
+    "clicks": "jax-cpu",
     **dict.fromkeys(("figure", "table", "claims", "page", "overview"), "plots"),
 }
 """The environment of each rule's jobs under `--sdm conda`: a file of envs/."""
