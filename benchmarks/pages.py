@@ -128,6 +128,11 @@ TABLES: dict[str, Table] = {
         "counted by = engine | cells : , | s = seconds : # | a plain scan, s = scan : # | "
         "peak memory, GB = peak_gb : .2f",
     ),
+    "curves": Table(
+        "curves",
+        "displays = impressions : , | curve = estimator | s = seconds : # | "
+        "s of processors = processor : # | peak memory, GB = peak_gb : .2f",
+    ),
     "sessions": scaling_table("sessions", "temperature", "sessions", "cells"),
     "lanes": scaling_table("lanes", "lanes"),
     "clickmodels": Table(

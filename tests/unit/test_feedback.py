@@ -57,6 +57,16 @@ def test_the_sequential_curve_is_chosen_and_holds_the_truth(learning):
     assert "conditional" in answer.frame().columns
 
 
+def test_little_memory_gives_the_same_answer():
+    rows = shop_log(7, 1.0, queries=40, rounds=20, users=30)
+    large, small = (tt.propensities(tt.read_log(rows, memory=each)) for each in ("4GB", "100KB"))
+    assert len([*small.feedback.displays]) > 5
+    assert small.estimator == large.estimator == "sequential"
+    for name in ("estimate", "low", "high"):
+        found, expected = (getattr(each.curve, name) for each in (small, large))
+        np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
 def test_without_feedback_the_conditional_curve_stays():
     rows = shop_log(8, 0.0)
     answer = tt.propensities(rows)

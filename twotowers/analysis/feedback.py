@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -19,10 +20,79 @@ from twotowers.identifiability.feedback import follow_clicks, moves_after_clicks
 from twotowers.identifiability.testing import Finding
 from twotowers.logs.click_log import TIME, ClickLog
 from twotowers.logs.counted import Counts, key_of
-from twotowers.logs.log import Block, Log
+from twotowers.logs.log import Block
 from twotowers.logs.numbering import Ids
 
 USER = "user"
+WIDTH = 256
+"""Bytes that a display takes while it is tested, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Portions:
+    """The displays of a log's clicked pairs in the order of time, those of some queries at a time.
+
+    Attributes:
+        blocks: of the log.
+        columns: name of a bias feature -> the log's column of it.
+        factors, pairs: sorted keys of the log's factors, and of its clicked pairs.
+        ids: column -> what its numbers stand for.
+        seconds: [times] of each number of the column of times; None for the order of the log.
+        names, shown: of the factors; see `Displays`.
+        ends: numbers of queries before which portions begin and end.
+    """
+
+    blocks: Sequence[Block]
+    columns: Mapping[str, str]
+    factors: np.ndarray
+    pairs: np.ndarray
+    ids: Mapping[str, Ids]
+    seconds: np.ndarray | None
+    names: pd.DataFrame
+    shown: np.ndarray
+    ends: Sequence[int]
+
+    def __iter__(self) -> Iterator[Displays]:
+        yield from map(self._portion, pairwise(self.ends))
+
+    def _portion(self, ends: tuple[int, int]) -> Displays:
+        """The displays of queries from one number to below another."""
+        parts = [self._rows(_of_queries(each, *ends)) for each in self.blocks]
+        rows = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
+        if self.seconds is not None:
+            order = np.argsort(rows.pop(TIME), kind="stable")
+            rows = {name: each[order] for name, each in rows.items()}
+        return Displays.of_rows(**rows, names=self.names, shown=self.shown)
+
+    def _rows(self, block: Block) -> dict[str, np.ndarray]:
+        """The displays of a block whose pair has a click."""
+        pair = key_of({name: block.column(name) for name in ("query", "document")}, self.ids)
+        place = np.minimum(np.searchsorted(self.pairs, pair), len(self.pairs) - 1)
+        kept = np.flatnonzero(self.pairs[place] == pair)
+        own = {name: block.column(column)[kept] for name, column in self.columns.items()}
+        rows = {
+            "pair": place[kept].astype(np.int32),
+            "factor": np.searchsorted(self.factors, key_of(own, self.ids)).astype(np.int32),
+            "click": block.click[kept],
+            "query": block.column("query")[kept],
+        }
+        if self.seconds is not None:  # That of a page is the time of its first document.
+            first = np.cumsum(block.lengths) - block.lengths
+            rows[TIME] = self.seconds[block.column(TIME)[first]][block.page[kept]]
+        return rows | ({USER: block.column(USER)[kept]} if USER in block.of_pages else {})
+
+
+def _of_queries(block: Block, low: int, high: int) -> Block:
+    """The pages of queries from one number to below another."""
+    query = block.of_pages["query"]
+    inside = (query >= low) & (query < high)
+    return block if inside.all() else block.filter(inside)
+
+
+def _ends(queries: Counts, memory: int) -> list[int]:
+    """Numbers of queries between portions that memory holds."""
+    number, portion = queries.columns["query"], np.cumsum(queries.impressions) * WIDTH // memory
+    return [0, *number[np.flatnonzero(np.diff(portion)) + 1].tolist(), queries.ids["query"].size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +100,12 @@ class Feedback:
     """What the order of a log's pages shows.
 
     Attributes:
-        displays: those of clicked pairs, in the order of time.
+        displays: those of clicked pairs.
         order: where that order is from: "time", "stated" (by the user), or "file", the order of the
             file, which may be another.
     """
 
-    displays: Displays
+    displays: Iterable[Displays]
     order: str
 
     @cached_property
@@ -75,33 +145,27 @@ def feedback_of(
         return None
     held = log.holding([*needed_columns(log, bias), *({position} - {"position"})])
     factors, pairs = cells.count(bias), cells.count(["query", "document"])
-    keys = {
-        "factor": key_of(factors.columns, factors.ids),
-        "pair": key_of(pairs.columns, pairs.ids)[pairs.clicks > 0],
-    }
-    names = factors.table().select(bias).to_pandas()
     columns = {name: position if name == "position" else name for name in bias}
-    users = USER in held.ids
-    parts = [_clicked_rows(each, columns, keys, cells.ids, users) for each in held.blocks]
-    page, pair, factor, click, query, *user = (
-        np.concatenate(each) for each in zip(*parts, strict=True)
+    seconds = None
+    if TIME in held.ids:
+        seconds = seconds_of(held.ids[TIME].take(np.arange(held.ids[TIME].size)), log)
+    displays = Portions(
+        held.blocks,
+        columns,
+        key_of(factors.columns, factors.ids),
+        key_of(pairs.columns, pairs.ids)[pairs.clicks > 0],
+        cells.ids,
+        seconds,
+        factors.table().select(bias).to_pandas(),
+        factors.impressions.astype(float),
+        _ends(cells.count(["query"]), log.memory),
     )
-    if timed := TIME in held.ids:
-        rank = _page_ranks(held, log)
-        order = np.argsort(rank[page], kind="stable")
-        pair, factor, click, query, *user = (
-            each[order] for each in (pair, factor, click, query, *user)
-        )
-    displays = Displays.of_rows(
-        pair,
-        factor,
-        click,
-        query=query,
-        user=user[0] if users else None,
-        names=names,
-        shown=factors.impressions.astype(float),
+    order = "file" if seconds is None else "time"
+    # Several portions are made again each time that they are needed.
+    one = len(displays.ends) == 2
+    return Feedback(
+        [*displays] if one else displays, "stated" if order == "file" and log.ordered else order
     )
-    return Feedback(displays, "time" if timed else "stated" if log.ordered else "file")
 
 
 def by_user(curve: Curve, log: ClickLog, bias: Sequence[str], level: float = 0.95) -> Curve:
@@ -130,44 +194,6 @@ def by_user(curve: Curve, log: ClickLog, bias: Sequence[str], level: float = 0.9
         }
     )
     return cluster_by_user(curve, rows, level=level)
-
-
-def _clicked_rows(
-    block: Block,
-    columns: Mapping[str, str],
-    keys: Mapping[str, np.ndarray],
-    ids: Mapping[str, Ids],
-    users: bool,
-) -> list[np.ndarray]:
-    """Page, pair, factor, click, query, and user, of the documents whose pair has a click.
-
-    Args:
-        columns: name of a bias feature -> the log's column of it.
-        keys: of the log's factors, and of its clicked pairs.
-    """
-    pair = key_of({name: block.column(name) for name in ("query", "document")}, ids)
-    place = np.minimum(np.searchsorted(keys["pair"], pair), len(keys["pair"]) - 1)
-    kept = np.flatnonzero(keys["pair"][place] == pair)
-    factor = key_of({name: block.column(own) for name, own in columns.items()}, ids)[kept]
-    rows = [
-        block.before + block.page[kept],
-        place[kept].astype(np.int32),
-        np.searchsorted(keys["factor"], factor).astype(np.int32),
-        block.click[kept],
-        block.column("query")[kept],
-    ]
-    return [*rows, block.column(USER)[kept]] if users else rows
-
-
-def _page_ranks(held: Log, log: ClickLog) -> np.ndarray:
-    """[pages] the time of each page, as a number that grows with it: that of its first document."""
-    ids = held.ids[TIME]
-    seconds = seconds_of(ids.take(np.arange(ids.size)), log)
-    parts = []
-    for block in held.blocks:
-        number = block.column(TIME)
-        parts.append(seconds[number[np.cumsum(block.lengths) - block.lengths]])
-    return np.concatenate(parts)
 
 
 def seconds_of(times: pa.Array, log: ClickLog) -> np.ndarray:

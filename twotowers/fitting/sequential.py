@@ -30,6 +30,7 @@ back), and displays that come again only if they were clicked. `Displays.returns
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +88,7 @@ class Displays:
             pair: [rows] numbers of query-document pairs.
             factor: [rows] numbers of bias factors.
             click: [rows] 0 or 1.
-            query, user: [rows] numbers of each row's query, and of its user if that is known.
+            query, user: [rows] numbers from 0 of queries, and of users if they are known.
             names: [K] what the factors are; by default positions from 1.
             shown: [K] displays of the whole log, if rows were left out.
         """
@@ -102,8 +103,7 @@ class Displays:
         order = order[np.repeat(times > 1, times)]
         number = np.repeat(np.arange((times > 1).sum()), times[times > 1])
         _, query = np.unique(query[order], return_inverse=True)
-        if user is not None:
-            _, user = np.unique(user[order], return_inverse=True)
+        user = None if user is None else user[order]
         return cls(number, factor[order], click[order].astype(float), query, user, names, shown)
 
     @property
@@ -117,31 +117,35 @@ class Displays:
         return np.flatnonzero(self.pair[1:] == self.pair[:-1])
 
 
-def fit_sequential(displays: Displays, *, reference: int = 0, level: float = 0.95) -> Curve:
+def fit_sequential(
+    displays: Displays | Iterable[Displays], *, reference: int = 0, level: float = 0.95
+) -> Curve:
     """Examination relative to the reference, where positions may follow past clicks.
 
     Args:
-        displays: of a log in the order of time.
+        displays: of a log in the order of time; or portions of it, each of other queries.
         reference: number of the factor that has examination 1.
         level: of the intervals.
 
     Errors are clustered by query, and by user as well where users are known (Cameron, Gelbach and
     Miller 2011). A factor without an estimate has a reason.
     """
-    first, factors = displays.firsts, displays.factors
-    one, other = displays.factor[first], displays.factor[first + 1]
+    portions = portions_of(displays)
+    moves, last, active = _moves(portions)
+    factors, shown = last.factors, last.shown
 
-    def moves(value: np.ndarray) -> np.ndarray:
+    def sums(value: np.ndarray) -> np.ndarray:
         """[K, K] sums over displays at a factor, by that of the next display."""
-        return coo_array((value, (one, other)), shape=(factors, factors)).toarray()
+        cell = moves["one"] * factors + moves["other"]
+        return np.bincount(cell, value, factors**2).reshape(factors, factors)
 
-    clicks, nexts = moves(displays.click[first]), moves(displays.click[first + 1])
+    clicks, nexts = sums(moves["clicks"]), sums(moves["nexts"])
     together = connected_components(clicks + nexts, directed=True, connection="strong")[1]
     inside = together == together[reference]
-    weak = connected_components(moves(np.ones(len(one))), directed=False)[1]
+    weak = connected_components(sums(moves["displays"]), directed=False)[1]
     reason = np.where(inside, "", ORDERED).astype(object)
     reason[weak != weak[reference]] = APART
-    reason[displays.shown == 0] = NEVER
+    reason[shown == 0] = NEVER
     reason[reference] = ""
     clicks, nexts = (np.where(inside[:, None] & inside, each, 0) for each in (clicks, nexts))
     log_estimate = np.full(factors, np.nan)
@@ -150,16 +154,23 @@ def fit_sequential(displays: Displays, *, reference: int = 0, level: float = 0.9
     covariance = np.zeros((factors, factors))
     queries, users = np.full((2, factors), np.nan)
     if len(free):
-        first = first[inside[one] & inside[other]]
-        inverse, bread = _solve(displays, first, clicks, nexts, free, reference)
-        steps = [
-            _cluster_sums(displays, first, inverse, cluster) @ bread.T / inverse[free]
-            for cluster in _clusters(displays)
-        ]
-        covariance[np.ix_(free, free)] = _two_way(steps)
-        queries[free] = effective_clusters(steps[0])
-        if displays.user is not None:
-            users[free] = effective_clusters(steps[1])
+        moves = moves[inside[moves["one"]] & inside[moves["other"]]]
+
+        def scores(inverse: np.ndarray) -> csr_array:
+            """[queries, K] what each query adds to the moments, which are linear in w."""
+            value = inverse[moves["one"]] * moves["clicks"]
+            value = value - inverse[moves["other"]] * moves["nexts"]
+            size = int(moves["query"].max(initial=-1)) + 1, factors
+            return coo_array((value, (moves["query"], moves["one"])), shape=size).tocsr()
+
+        inverse, bread = _solve(scores, clicks, nexts, free, reference)
+        steps = scores(inverse) @ bread.T / inverse[free]
+        queries[free] = effective_clusters(steps)
+        covariance[np.ix_(free, free)] = steps.T @ steps
+        if active is not None:
+            own, both = _by_user(portions, inside, inverse, bread / inverse[free, None])
+            users[free] = effective_clusters(own)
+            covariance[np.ix_(free, free)] = _two_way(steps.T @ steps, own.T @ own, both)
         positive = inverse[free] > 0
         log_estimate[free[positive]] = -np.log(inverse[free[positive]])
         reason[free[~positive]] = NOISY
@@ -168,7 +179,7 @@ def fit_sequential(displays: Displays, *, reference: int = 0, level: float = 0.9
     information = laplacian_of((links + links.T) / 4)
     root, _ = inverse_root(information, reference)
     return as_curve(
-        displays.names,
+        last.names,
         log_estimate,
         covariance,
         information=information,
@@ -177,13 +188,46 @@ def fit_sequential(displays: Displays, *, reference: int = 0, level: float = 0.9
         reason=reason,
         reference=reference,
         level=level,
-        users=None if displays.user is None else (users, active_users(displays.user)),
+        users=None if active is None else (users, active),
     )
 
 
+def portions_of(displays: Displays | Iterable[Displays]) -> Iterable[Displays]:
+    """The portions of a log, which may be one."""
+    return [displays] if isinstance(displays, Displays) else displays
+
+
+MOVES = np.dtype([("query", int), ("one", int), ("other", int), ("displays", float),
+                  ("clicks", float), ("nexts", float)])  # fmt: skip
+"""Displays at a factor whose pair comes again at another, by query: their number, their clicks, and
+those of the next display."""
+
+
+def _moves(portions: Iterable[Displays]) -> tuple[np.ndarray, Displays, float | None]:
+    """Rows of `MOVES`, with numbers of queries over all portions; the last portion; and the
+    effective number of users by their displays, where they are known."""
+    found, queries, users = [], 0, []
+    for each in portions:
+        first = each.firsts
+        key = each.query[first].astype(np.int64) * each.factors + each.factor[first]
+        key, place = np.unique(key * each.factors + each.factor[first + 1], return_inverse=True)
+        rows = np.zeros(len(key), MOVES)
+        query, rows["one"] = np.divmod(key // each.factors, each.factors)
+        rows["query"], rows["other"] = query + queries, key % each.factors
+        rows["displays"] = np.bincount(place, minlength=len(key))
+        rows["clicks"] = np.bincount(place, each.click[first], len(key))
+        rows["nexts"] = np.bincount(place, each.click[first + 1], len(key))
+        queries += int(each.query.max(initial=-1)) + 1
+        found.append(rows)
+        if each.user is not None:
+            users.append(np.bincount(each.user))
+    numbers = [np.arange(len(own)) for own in users]
+    active = active_users(np.concatenate(numbers), np.concatenate(users)) if users else None
+    return np.concatenate(found), each, active
+
+
 def _solve(
-    displays: Displays,
-    first: np.ndarray,
+    scores: Callable[[np.ndarray], csr_array],
     clicks: np.ndarray,
     nexts: np.ndarray,
     free: np.ndarray,
@@ -192,26 +236,25 @@ def _solve(
     """[K] w = 1 / e, and [free, K] by how much each moment moves those that are free.
 
     Args:
-        displays: of the log.
-        first: numbers of the displays whose moves count.
+        scores: w -> [queries, K] what each query adds to the moments.
         clicks, nexts: [K, K] clicks of these, and of the displays after them, by both factors.
         free, reference: numbers of the factors whose w is asked for, and of that with w = 1.
     """
-    factors, moments = displays.factors, np.sort(np.append(free, reference))
+    factors, moments = len(clicks), np.sort(np.append(free, reference))
     slope = np.diag(clicks.sum(1)) - nexts
     design, target = slope[np.ix_(moments, free)], -slope[moments, reference]
     weight = np.diag(1 / np.maximum((clicks + nexts).sum(1), 1)[moments])
     inverse = np.ones(factors)
-    several = np.unique(displays.query[first]).size > ENOUGH * len(moments)
+    queries = np.count_nonzero(np.diff(scores(inverse).indptr))
     for _ in range(ITERATIONS):
         bread = np.linalg.pinv(design.T @ weight @ design) @ design.T @ weight
         moved = bread @ target
         ended = np.abs(moved - inverse[free]).max() < TOLERANCE * np.abs(moved).max()
         inverse[free] = moved
-        if ended or not several or (moved <= 0).any():
+        if ended or queries <= ENOUGH * len(moments) or (moved <= 0).any():
             break
-        scores = _cluster_sums(displays, first, inverse, displays.query)[:, moments]
-        weight = np.linalg.pinv((scores.T @ scores).toarray(), hermitian=True)
+        steps = scores(inverse)[:, moments]
+        weight = np.linalg.pinv((steps.T @ steps).toarray(), hermitian=True)
     whole = np.zeros((len(free), factors))
     whole[:, moments] = bread
     return inverse, whole
@@ -234,22 +277,27 @@ def _cluster_sums(displays, first, inverse, cluster) -> csr_array:
     return coo_array((value, (cluster[own], np.concatenate([factor, factor]))), shape=size).tocsr()
 
 
-def _clusters(displays: Displays) -> list[np.ndarray]:
-    """Numbers of queries; and of users, and of both together, where users are known."""
-    if displays.user is None:
-        return [displays.query]
-    return [displays.query, displays.user, query_and_user(displays.query, displays.user)]
+def _by_user(portions, inside, inverse, bread) -> tuple[np.ndarray, np.ndarray]:
+    """[users, free] what each user moves, and the [free, free] covariance by query and user."""
+    own, both = [], 0
+    for each in portions:
+        first = each.firsts
+        first = first[inside[each.factor[first]] & inside[each.factor[first + 1]]]
+        own.append(_cluster_sums(each, first, inverse, each.user))
+        steps = _cluster_sums(each, first, inverse, query_and_user(each.query, each.user)) @ bread.T
+        both = both + steps.T @ steps
+    users = max(each.shape[0] for each in own)
+    for each in own:
+        each.resize(users, len(inverse))
+    return sum(own[1:], own[0]) @ bread.T, both
 
 
-def _two_way(steps: list[np.ndarray]) -> np.ndarray:
+def _two_way(query: np.ndarray, user: np.ndarray, both: np.ndarray) -> np.ndarray:
     """The covariance of sums whose terms depend on each other within queries, and within users.
 
     V = V_query + V_user - V_both. It need not be positive: a variance is at least that by queries
     alone, and by users alone.
     """
-    each = [step.T @ step for step in steps]
-    if len(each) == 1:
-        return each[0]
-    covariance = each[0] + each[1] - each[2]
-    least = np.maximum(np.diag(each[0]), np.diag(each[1]))
+    covariance = query + user - both
+    least = np.maximum(np.diag(query), np.diag(user))
     return covariance + np.diag(np.maximum(least - np.diag(covariance), 0))

@@ -30,23 +30,39 @@ The test does not see whether a pair comes back because it was clicked.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
-from twotowers.fitting.sequential import Displays
+from twotowers.fitting.sequential import Displays, portions_of
 from twotowers.identifiability.testing import Finding, single, together
 
 NAME, UNIT = "moves after clicks", "positions"
 LEVEL = 0.05
 
 
-def moves_after_clicks(displays: Displays) -> Finding:
+def moves_after_clicks(displays: Displays | Iterable[Displays]) -> Finding:
     """The F-test that clicks move no pair, from its displays in the order of time.
+
+    The displays may come in portions, each of other queries.
 
     Positions are the column `position` of the factors' names. The value is how many positions a
     click moves its pair up, the mean after it compared with the mean before it; below 0, down.
     """
+    found = [_sums(each) for each in portions_of(displays)]
+    products, squares = zip(*found, strict=True)
+    steps = np.concatenate(products) / np.maximum(sum(squares), 1e-300)
+    values = steps.sum(0)
+    test = together(NAME, steps, values)
+    size = single(NAME, steps[:, 1], values[1], UNIT)
+    return replace(
+        test, value=size.value, error=size.error, low=size.low, high=size.high, unit=UNIT
+    )
+
+
+def _sums(displays: Displays) -> tuple[np.ndarray, np.ndarray]:
+    """[queries, 2] products of clicks with both moves, and [2] squares of the clicks."""
     position = displays.names["position"].to_numpy(float)[displays.factor]
     pair = displays.pair
     start = np.flatnonzero(np.diff(pair, prepend=-1))
@@ -59,17 +75,14 @@ def moves_after_clicks(displays: Displays) -> Finding:
         later = (total[ends] - total[1:]) / after
         earlier = (total[:-1] - np.repeat(total[start], number)) / before
     next_up = np.where(after > 0, position - np.append(position[1:], 0), np.nan)
-    sums = [_covariance(displays, up) for up in (next_up, earlier - later)]
-    steps, values = (np.stack(each, -1) for each in zip(*sums, strict=True))
-    test = together(NAME, steps, values)
-    size = single(NAME, steps[:, 1], values[1], UNIT)
-    return replace(
-        test, value=size.value, error=size.error, low=size.low, high=size.high, unit=UNIT
+    products, squares = zip(
+        *(_products(displays, up) for up in (next_up, earlier - later)), strict=True
     )
+    return np.stack(products, -1), np.array(squares)
 
 
-def _covariance(displays: Displays, up: np.ndarray) -> tuple[np.ndarray, float]:
-    """[queries] what each adds to the slope of `up` on clicks within pair and factor; the slope.
+def _products(displays: Displays, up: np.ndarray) -> tuple[np.ndarray, float]:
+    """[queries] products of `up` with clicks within pair and factor; and the clicks' squares.
 
     Args:
         up: [rows], NaN where there is no such display.
@@ -80,9 +93,7 @@ def _covariance(displays: Displays, up: np.ndarray) -> tuple[np.ndarray, float]:
     click, up = displays.click[rows], up[rows]
     click = click - (np.bincount(group, click) / number)[group]
     queries = int(displays.query.max(initial=-1)) + 1
-    steps = np.bincount(displays.query[rows], click * up, queries)
-    steps /= max((click**2).sum(), 1e-300)
-    return steps, float(steps.sum())
+    return np.bincount(displays.query[rows], click * up, queries), float((click**2).sum())
 
 
 def follow_clicks(test: Finding) -> bool:
