@@ -12,12 +12,20 @@ from itertools import product
 
 import pandas as pd
 
-from benchmarks.validate import alarms, coverage, feedback, realistic, usefulness, verdicts
+from benchmarks.validate import (
+    alarms,
+    coverage,
+    feedback,
+    learning,
+    realistic,
+    usefulness,
+    verdicts,
+)
 from benchmarks.validate.study import Study
 from scripts.filling import fill_page
 from twotowers.files.artefacts import atomic
 
-MODULES = (coverage, alarms, feedback, realistic, usefulness, verdicts)
+MODULES = (coverage, alarms, feedback, learning, realistic, usefulness, verdicts)
 STUDIES: dict[str, Study] = {
     name: study for module in MODULES for name, study in module.STUDIES.items()
 }

@@ -58,6 +58,11 @@ PLACES = 6
 PAGE = ROOT / "docs" / "propensities.md"
 
 
+def attractions(rng: np.random.Generator, queries: int = 200, documents: int = 6) -> np.ndarray:
+    """[queries, documents] chance that an examined document is clicked."""
+    return 0.03 + 0.9 * rng.beta(1.2, 4, size=(queries, documents))
+
+
 def simulate(
     rng: np.random.Generator, *, queries: int = 200, rounds: int = 60, documents: int = 6,
     ranker: str = "rates", feedback: float = 0.0, layouts: int = 1, users: int = 0,
@@ -70,7 +75,7 @@ def simulate(
     those of the log are a sample.
     """
     rank = np.arange(1, PLACES + 1)
-    attraction = 0.03 + 0.9 * rng.beta(1.2, 4, size=(queries, documents))
+    attraction = attractions(rng, queries, documents)
     score = 0.5 * rng.normal(size=(queries, documents))
     shown, clicked, known = (np.zeros((queries, documents)) for _ in range(3))
     share = np.arange(1, max(users, 1) + 1.0) ** -activity
