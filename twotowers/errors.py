@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 
+TRY = "; try read_log(..., "
+"""Before settings that would read a log."""
 LONGEST = 2_000
 """The most characters of each part of a message."""
 
@@ -20,6 +22,7 @@ class InputError(ValueError):
         line: The 1-based line of the file.
         field: The column, key or parameter.
         expected: What would have been accepted.
+        settings: Of `read_log`, that would read the log.
     """
 
     def __init__(
@@ -30,13 +33,17 @@ class InputError(ValueError):
         line: int | None = None,
         field: str | None = None,
         expected: str | None = None,
+        settings: Mapping[str, object] | None = None,
     ):
         self.path, self.line, self.field, self.expected = path, line, field, expected
         self.message = message
         where = ":".join(str(part) for part in (path, line) if part is not None)
         parts = [where, *map(_shortened, (field, message))]
         text = ": ".join(part for part in parts if part)
-        super().__init__(f"{text} (expected {_shortened(expected)})" if expected else text)
+        text = f"{text} (expected {_shortened(expected)})" if expected else text
+        self.settings = dict(settings or {})
+        told = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        super().__init__(f"{text}{TRY}{told})" if told else text)
 
 
 def _shortened(text: str | None) -> str | None:

@@ -156,8 +156,8 @@ def test_bad_input_is_told_and_nothing_written(log, tmp_path, capsys):
     assert compare(log, "--fitted", out) == 2
     assert f"{out}: there is no such file" in capsys.readouterr().err
     log.write_text("session,query,document,position,clicks\n1,2,3,4,0\n")
-    assert fit(log, "--out", out) == 2
-    assert "; or --gaps close)" in capsys.readouterr().err
+    assert fit(log, "--out", out, "--gaps", "error") == 2
+    assert "; or --gaps keep)" in capsys.readouterr().err
     log.write_text("session,query,document,position,clicks\n")
     assert fit(log, "--out", out) == 2
     assert f"error: {log}: the log is empty" in capsys.readouterr().err
@@ -387,7 +387,7 @@ def test_clicks_off_their_page(tmp_path, capsys):
     assert fit(path) == 0
     printed = capsys.readouterr().out
     assert "read as format 'wscd'" in printed
-    assert "clicks off page: 10" in printed
+    assert "clicks on documents that are not on their page: 10 (33%)" in printed
     assert fit(path, "--strays", "error") == 2
     assert "line" in capsys.readouterr().err
 

@@ -67,6 +67,7 @@ def predictions(fits: Sequence[Fit], log: ClickLog) -> pd.DataFrame:
     """What `compare` returns, of fits and the pages that they predict."""
     rows: list[dict[str, Any]] = []
     losses: list[np.ndarray] = []
+    log = log if all(each.model.gaps for each in fits) else log.closed()
     pages = fits[0].arrays(log)
     for one in fits:
         if one.positions != pages.where.shape[1]:
@@ -117,6 +118,8 @@ def _fitted(
         return saved, log
     check_range(test, field="test", low=0.001, high=0.999)
     fitters = [fitter(model, prior) for model in others]  # All are checked before the first fit.
+    if not all(each.model.gaps for each in fitters):  # All are compared on the same pages.
+        log = log.closed()
     parts = log.split({"train": 1 - test, "test": test}, seed=seed)
     longest = log.longest
     fits = [replace(each, positions=longest).fit(parts["train"]) for each in fitters]

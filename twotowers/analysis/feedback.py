@@ -34,7 +34,7 @@ class Portions:
 
     Attributes:
         blocks: of the log.
-        columns: name of a bias feature -> the log's column of it.
+        bias: columns that name the bias factor.
         factors, pairs: sorted keys of the log's factors, and of its clicked pairs.
         ids: column -> what its numbers stand for.
         seconds: [times] of each number of the column of times; None for the order of the log.
@@ -43,7 +43,7 @@ class Portions:
     """
 
     blocks: Sequence[Block]
-    columns: Mapping[str, str]
+    bias: Sequence[str]
     factors: np.ndarray
     pairs: np.ndarray
     ids: Mapping[str, Ids]
@@ -69,7 +69,7 @@ class Portions:
         pair = key_of({name: block.column(name) for name in ("query", "document")}, self.ids)
         place = np.minimum(np.searchsorted(self.pairs, pair), len(self.pairs) - 1)
         kept = np.flatnonzero(self.pairs[place] == pair)
-        own = {name: block.column(column)[kept] for name, column in self.columns.items()}
+        own = {name: block.column(name)[kept] for name in self.bias}
         rows = {
             "pair": place[kept].astype(np.int32),
             "factor": np.searchsorted(self.factors, key_of(own, self.ids)).astype(np.int32),
@@ -129,29 +129,25 @@ def needed_columns(log: ClickLog, bias: Sequence[str]) -> list[str]:
     return further if log.counted or log.layout.time is None else [*further, TIME]
 
 
-def feedback_of(
-    log: ClickLog, cells: Counts, bias: Sequence[str], *, position: str = "position"
-) -> Feedback | None:
+def feedback_of(log: ClickLog, cells: Counts, bias: Sequence[str]) -> Feedback | None:
     """The displays of a log in the order of time; None if it is counted, or has no position.
 
     Args:
         log: with a click.
         cells: its counts by query, document and `bias`.
         bias: columns that name the bias factor.
-        position: the column of the log that has the position.
     """
     # Equal pages of a page_count lie side by side, in no order of time.
     if log.counted or "position" not in bias or "page_count" in log.layout.columns:
         return None
-    held = log.holding([*needed_columns(log, bias), *({position} - {"position"})])
+    held = log.holding(needed_columns(log, bias))
     factors, pairs = cells.count(bias), cells.count(["query", "document"])
-    columns = {name: position if name == "position" else name for name in bias}
     seconds = None
     if TIME in held.ids:
         seconds = seconds_of(held.ids[TIME].take(np.arange(held.ids[TIME].size)), log)
     displays = Portions(
         held.blocks,
-        columns,
+        bias,
         key_of(factors.columns, factors.ids),
         key_of(pairs.columns, pairs.ids)[pairs.clicks > 0],
         cells.ids,

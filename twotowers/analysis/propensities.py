@@ -14,7 +14,7 @@ from twotowers.analysis.feedback import Feedback, by_user, feedback_of, needed_c
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.files.tables import write_csv
-from twotowers.fits.defaults import BIAS, STRAY, SURE
+from twotowers.fits.defaults import BIAS, SURE
 from twotowers.fits.defaults import ESTIMATORS as NAMES
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import Curve
@@ -30,9 +30,10 @@ from twotowers.identifiability.strength import (
     strength_of_log,
     weakest_link,
 )
-from twotowers.logs.click_log import ClickLog, as_log, no_clicks
+from twotowers.logs.click_log import ClickLog, as_log, check_clicks
 from twotowers.logs.frames import PANDAS, Native, both_ends, native
 from twotowers.logs.health import multiple
+from twotowers.logs.strays import left_out
 from twotowers.randomness import stream
 from twotowers.report.words import ANYTHING, numbered
 
@@ -157,12 +158,7 @@ class Propensities:
     def warnings(self) -> Iterator[str]:
         """What speaks against the whole curve: clicks that were left out, copies, or the test
         `slope`."""
-        off_page_clicks = self.seen.get("clicks_off_page", 0)
-        if off_page_clicks > STRAY * max(self.seen.get("clicks", 0), 1):
-            yield (
-                f"{off_page_clicks:,} clicks were left out, for their documents are not on their "
-                "pages: was the log read as it is meant?"
-            )
+        yield from left_out(self.seen)
         counts = np.append(self.counts.impressions, self.counts.clicks)
         if (times := multiple(counts, (self.counts.clicks > 0).sum())) > 1:
             yield (
@@ -394,8 +390,7 @@ def propensities(
     log.holding(needed_columns(log, bias) if ordered else set(bias) - {"position"})
     cells = log.count(["query", "document", *bias])
     counts = PairCounts.of_counts(cells, bias, clicked=estimator not in WITHOUT_GRAPH)
-    if not counts.clicked.sum():
-        raise no_clicks(log)
+    check_clicks(log, cells.impressions.sum(), cells.clicks.sum())
     reference = reference_of(counts)
     feedback = feedback_of(log, cells, bias) if ordered else None
     if estimator == SEQUENTIAL and feedback is None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from twotowers.analysis.propensities import ENDINGS, propensities
 from twotowers.errors import InputError, check_choice, check_names, check_range
@@ -21,6 +22,7 @@ from twotowers.fits.fitting import fit_click_model
 from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.counted import key_of
 from twotowers.logs.frames import Native, native
+from twotowers.logs.sessions import OWN
 from twotowers.models.page import PageModel
 from twotowers.models.position_based import PositionBased
 from twotowers.report.words import numbered
@@ -86,10 +88,11 @@ class Weights:
 
         Args:
             path: the file.
-            per: "row": a row per shown document, with page (from 1, in the log's order), query,
-                document, position, further bias columns, click, propensity, weight, and doubtful
-                (1 where `frame` has a reason, else 0); of a counted log a row per cell, with
-                impressions and clicks. "position": what `frame` returns.
+            per: "row": a row per shown document, with page (from 1, in the log's order), the
+                columns of the log that tell its pages apart, query, document, position (as the log
+                counts it), further bias columns, click, propensity, weight, and doubtful (1 where
+                `frame` has a reason, else 0); of a counted log a row per cell, with impressions and
+                clicks. "position": what `frame` returns.
 
         Raises:
             InputError: another ending or another word for `per`, there is no such folder, or the
@@ -132,11 +135,16 @@ class Weights:
                 table = table.append_column(name, values)
             yield from table.to_batches()
             return
-        log = self.log.holding(further)
+        pages, first = self.log.own_pages, self.log.settings.get("first", 1)
+        log = self.log.holding([*further, *pages])
         for block in log.blocks:
-            own = {name: block.column(name) for name in ("query", "document", "position", *further)}
+            names = (*pages, "query", "document", "position", *further)
+            own = {name: block.column(name) for name in names}
             columns = {"page": pa.array(block.before + block.page + 1)}
-            columns |= {name: log.ids[name].take(each) for name, each in own.items()}
+            found = {name: log.ids[name].take(each) for name, each in own.items()}
+            columns |= {name.removeprefix(OWN): found[name] for name in pages} | found
+            columns = {name: each for name, each in columns.items() if name not in pages}
+            columns["position"] = pc.add(found["position"], pa.scalar(first - 1, pa.int32()))
             columns["click"] = pa.array(block.click.astype(np.int8))
             yield pa.RecordBatch.from_pydict(columns | weighed(own))
 

@@ -68,6 +68,9 @@ def run(options: argparse.Namespace) -> int:
             portions = [number_cells(held.count(by), out)]
         written = f"{write_counts(out, portions, log.seen):,} cells"
     else:
+        if log.gaps and options.to != "sessions":
+            found = f"positions are missing, and {options.to} has none"
+            raise InputError(found, path=log.source, field="--to", expected="gaps='close'")
         write = {"sessions": Log.write, "clax": write_clax, "wscd": write_wscd}[options.to]
         written = f"{write(log, out):,} pages"
     show(f"read as {log.layout}")

@@ -19,7 +19,7 @@ from twotowers.errors import InputError
 from twotowers.fits.defaults import MEAN, PRIOR
 from twotowers.logs.click_log import ClickLog
 from twotowers.logs.health import copied_lines
-from twotowers.logs.sessions import seen_lines
+from twotowers.logs.strays import left_out
 from twotowers.models.names import MODELS
 
 EPILOG = FORMAT_HELP
@@ -123,7 +123,7 @@ def _run_towers(options: argparse.Namespace) -> int:
         seeds=options.seeds or [0],
         positions=options.positions,
     )
-    show(repr(fitted), *(() if log.counted else seen_lines(log.seen)))
+    show(repr(fitted), *(() if log.counted else left_out(log.seen)))
     held_out = fitted.evaluate().to_dict("records")
     show(*report([{"model": f"seed {each['seed']}", **each} for each in held_out]), *fitted.notes())
     if options.out:
@@ -136,7 +136,7 @@ def reading_notes(log: ClickLog) -> Iterator[str]:
     """What the reader left out, and how much of the log is there again; of pages only."""
     if log.counted:
         return
-    yield from seen_lines(log.seen)
+    yield from left_out(log.seen)
     if "page_count" not in log.layout.columns:  # Such pages have no order of time.
         yield from copied_lines(log)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 import traceback
@@ -70,7 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return module.run(options)
     except InputError as error:
-        print(f"error: {as_typed(error)}", file=sys.stderr)
+        typed = shlex.join(["twotowers", *given])
+        print(f"error: {as_typed(error, typed)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped: nothing was written", file=sys.stderr)

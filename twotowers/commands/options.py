@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import re
+import shlex
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from twotowers.commands.output import show
-from twotowers.errors import InputError
+from twotowers.errors import TRY, InputError
 from twotowers.fits.defaults import BIAS
 from twotowers.logs.click_log import ClickLog, check_out, read_log
 from twotowers.logs.layouts import USUAL
 from twotowers.logs.opening import FORMATS
 
-SETTINGS = ("lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids", "seen",
+SETTINGS = ("page", "lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids", "seen",
             "actions", "shown")  # fmt: skip
 """Names that an option shares with a setting of the reader (`twotowers.logs.opening`)."""
 FORMAT_HELP = "formats:\n" + "\n".join(
@@ -36,12 +38,17 @@ def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     group.add_argument(
         "--column", action="append", metavar="OURS=THEIRS", help="the name of a column in the file"
     )
+    group.add_argument(
+        "--page", nargs="+", metavar="COLUMN", help="for rows: columns that tell pages apart"
+    )
     group.add_argument("--clicks", help="for pages: flags, or documents (the clicked ones)")
     group.add_argument("--first", type=int, help="for rows: the number of the first position (1)")
-    group.add_argument("--gaps", help="for rows with missing positions: error, or close")
+    group.add_argument(
+        "--gaps", help="for rows with missing positions: keep the others, close, or error (keep)"
+    )
     group.add_argument("--ids", help="for wscd: numbers, or text")
     group.add_argument("--actions", nargs="+", metavar="ACTION", help="for ubi: which are clicks")
-    group.add_argument("--shown", help="for ubi: hits, or impressions")
+    group.add_argument("--shown", help="for ubi: hits, impressions, or which action is one")
     group.add_argument(
         "--seen",
         metavar="clicked+N",
@@ -112,7 +119,7 @@ def opened(
     if bias and log.settings.get("gaps") == "close":
         show(
             "warning: where gaps were closed (--gaps close), documents count as higher than users "
-            "saw them; --column shown_at=POSITION --bias shown_at keeps their positions"
+            "saw them; --gaps keep keeps their positions"
         )
     return log
 
@@ -123,18 +130,49 @@ def given(options: argparse.Namespace) -> bool:
     return any(each is not None for each in values)
 
 
-def as_typed(error: InputError | str) -> str:
+def as_typed(error: InputError | str, command: str = "") -> str:
     """The message of an error, with settings and arguments as options of a command.
 
+    Args:
+        error: the error, or its message.
+        command: what was typed, which is told again with settings that would read the log.
+
     Example:
+        >>> error = InputError("row 2: a and b", settings={"page": ["visit", "query"]})
+        >>> print(as_typed(error, "twotowers fit log.csv"))
+        row 2: a and b
+        try: twotowers fit log.csv --page visit query
         >>> as_typed(InputError("row 3: 4 was found", expected="3; or gaps='close'"))
         'row 3: 4 was found (expected 3; or --gaps close)'
         >>> as_typed(InputError("the log is empty", path="split=train/part-0.csv"))
         'split=train/part-0.csv: the log is empty'
     """
-    text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)(\w+)\2(?![\w/\\])", r"--\1 \3", str(error))
+    text, found, told = str(error).partition(TRY)
+    text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)(\w+)\2(?![\w/\\])", r"--\1 \3", text)
     text = text.replace("`positions` allows more", "--positions allows more")
-    return text.replace("`columns`", "--column OURS=THEIRS")
+    text = text.replace("`columns`", "--column OURS=THEIRS")
+    if not found:
+        return text
+    told, line, rest = told.partition(")\n")
+    again = f"\ntry: {command} " if command else "; try "
+    return text + again + _as_options(told.removesuffix(")")) + as_typed(line[1:] + rest)
+
+
+def _as_options(told: str) -> str:
+    """Settings as keywords of Python -> options.
+
+    >>> _as_options("columns={'query': 'my query'}, first=0, page=['a', 'b']")
+    "--column 'query=my query' --first 0 --page a b"
+    """
+    options: list[str] = []
+    (call,) = ast.parse(f"f({told})").body
+    for each in call.value.keywords:  # pyrefly: ignore[missing-attribute]
+        value = ast.literal_eval(each.value)
+        if each.arg == "columns":
+            options += (word for pair in value.items() for word in ("--column", "=".join(pair)))
+        else:
+            options += [f"--{each.arg}", *map(str, value if isinstance(value, list) else [value])]
+    return shlex.join(options)
 
 
 def _columns(pairs: list[str] | None) -> dict[str, str]:

@@ -25,7 +25,7 @@ from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.specification import Slope
 from twotowers.identifiability.strength import Strength, strength_of_log
 from twotowers.intervals import interval, quantile
-from twotowers.logs.click_log import ClickLog, no_clicks
+from twotowers.logs.click_log import ClickLog, check_clicks
 from twotowers.logs.clicks_above import Dependence, clicks_above
 from twotowers.logs.health import Health, health, pages_with_gaps
 from twotowers.logs.placement import Placement, placement
@@ -37,8 +37,6 @@ ABOVE = ("cm", "ubm", "dcm", "dbn", "sdbn")
 """Of these, the ones whose clicks depend on clicks above."""
 MOST_PAGES = 30_000
 """Click models are compared on whole queries, chosen at random, with so many pages at most."""
-PLACE = "place_in_log"
-"""The positions of a log that misses some."""
 SAME = 0.05
 """Difference of log-ratios, about a twentieth of the ratio, that makes none in practice."""
 CLIPS = (np.inf, 100.0, 20.0, 10.0, 5.0)
@@ -272,13 +270,10 @@ def gather(
     further = [name for name in bias if name != "position"]
     gaps: int | None = None
     if not log.counted:
-        log, gaps = _read(log, needed_columns(log, bias))
-    position = PLACE if gaps else "position"
-    cells = log.count(["query", "document", position, *further])
-    if gaps:
-        cells = cells.renamed(PLACE, "position")
-    if not cells.clicks.any():
-        raise no_clicks(log)
+        log.holding(needed_columns(log, bias))
+        gaps = pages_with_gaps(log)
+    cells = log.count(["query", "document", "position", *further])
+    check_clicks(log, cells.impressions.sum(), cells.clicks.sum())
     measured = health(cells, None if log.counted else log)
     if "page_count" in log.layout.columns:  # Equal pages lie side by side, in no order of time.
         measured = replace(measured, lag=None, repeated=None, later=None, twins=None, alike=None)
@@ -289,8 +284,7 @@ def gather(
         Propensities(ESTIMATORS[name](counts, reference=reference), name, named, counts, log)
         for name in ("conditional", "odds")
     )
-    columns = [position if name == "position" else name for name in bias]
-    product = replace(given, curve=by_user(given.curve, log, columns))
+    product = replace(given, curve=by_user(given.curve, log, bias))
     table, compared = _compared(log, models)
     towers = None
     if features is not None:
@@ -312,26 +306,8 @@ def gather(
         models=table,
         compared=compared,
         towers=towers,
-        feedback=feedback_of(log, cells, bias, position=position),
+        feedback=feedback_of(log, cells, bias),
     )
-
-
-def _read(log: ClickLog, further: list[str]) -> tuple[ClickLog, int]:
-    """The log with its pages read, and the number of pages that miss positions.
-
-    If some do, the pages have the positions of the log as a bias feature.
-    """
-    try:
-        log.holding(further)
-    except InputError as error:
-        if error.field != "position" or "gaps='close'" not in str(error):
-            raise
-        columns = log.layout.columns
-        layout = replace(log.layout, columns={**columns, PLACE: columns["position"]})
-        settings = {**log.settings, "bias": [*further, PLACE], "gaps": "close"}
-        log = replace(log, layout=layout, settings=settings, _held=None, _stream=None)
-        return log, pages_with_gaps(log.holding([PLACE]), PLACE)
-    return log, 0
 
 
 def _compared(log: ClickLog, models: Sequence[str]) -> tuple[pd.DataFrame | None, int]:
@@ -347,7 +323,7 @@ def _compared(log: ClickLog, models: Sequence[str]) -> tuple[pd.DataFrame | None
     train = chosen & ~test
     if not (test.any() and train.any()):
         return None, 0
-    parts = [log.part(rows) for rows in (train, test)]
+    parts = [log.closed().part(rows) for rows in (train, test)]
     try:
         fits = [fit_click_model(parts[0], name, positions=log.longest) for name in models]
     except InputError:  # The part has no click.

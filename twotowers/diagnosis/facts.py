@@ -12,11 +12,10 @@ from twotowers.analysis.propensities import TARGET
 from twotowers.analysis.tower_tests import TowerTests
 from twotowers.diagnosis.evidence import Evidence
 from twotowers.identifiability.strength import sessions_needed
+from twotowers.logs.strays import LEFT_OUT
 
 LINKS = 6
 """Links that are listed."""
-LEFT_OUT = {"clicks_off_page": "clicks", "repeated_clicks": "clicks", "pages_left_out": "pages"}
-"""What readers count that they leave out, and its unit."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,9 @@ def _health(e: Evidence) -> list[Fact]:
         _share("unseen_pairs", health.unseen_pairs, later, "impressions", why),
     ]
     left_out = [
-        Fact(name, e.seen[name], unit=unit) for name, unit in LEFT_OUT.items() if e.seen.get(name)
+        Fact(name, e.seen[name], unit="pages" if name.startswith("pages") else "clicks")
+        for name in LEFT_OUT
+        if e.seen.get(name)
     ]
     # Of a counted log, one line says for all of them why they are not there.
     return [each for each in facts if each.value is not None or each.name == "pages"] + left_out

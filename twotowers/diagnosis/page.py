@@ -20,6 +20,7 @@ from twotowers.diagnosis.facts import Fact
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
+from twotowers.logs.strays import LEFT_OUT
 from twotowers.report.rendering import environment, render
 from twotowers.report.words import ANYTHING, numbered
 
@@ -141,7 +142,8 @@ def sections(
 
 
 def _with_words(fact: Fact, words: Words) -> dict[str, Any]:
-    title, meaning = words.module.facts[fact.name]
+    lost = (LEFT_OUT.get(fact.name, "").capitalize(), "The reader left these out, or doubts them.")
+    title, meaning = words.module.facts.get(fact.name, lost)
     reason = words.module.labels.get(fact.reason, fact.reason)
     return {**asdict(fact), "reason": reason, "title": title, "meaning": " ".join(meaning.split())}
 

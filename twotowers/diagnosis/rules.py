@@ -15,6 +15,7 @@ from twotowers.diagnosis.evidence import ABOVE, Evidence
 from twotowers.fits.defaults import STRAY, SURE
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS, number_of
 from twotowers.intervals import quantile
+from twotowers.logs.strays import left_out
 
 GREEN, AMBER, RED = "green", "amber", "red"
 PRECISE = 1.6
@@ -27,6 +28,8 @@ FLAT = (0.8, 1.25)
 """Ratios that are as good as 1: no weight would change a click's value by more than a quarter."""
 FEWEST = 0.1
 """Effective clicks, as a share of the clicks, below which weights are to be clipped."""
+ALL = 0.9
+"""Share of the impressions that are clicked, above which others are taken to have been left out."""
 DROPPED = 0.01
 """Share of pages without a click, below which they are taken to have been left out."""
 SINGLE, FEWEST_SEVERAL = 0.1, 20
@@ -152,8 +155,9 @@ def swaps_needed(e: Evidence) -> Swaps:
     return Swaps(number, float(worst[number - 1]))
 
 
-def _above_stray(e: Evidence, count: str, whole: float | None) -> bool:
-    return e.seen.get(count, 0) > STRAY * (whole or 1)
+def lost(e: Evidence) -> list[str]:
+    """What the reader left out of the log, or doubts, and is worth a warning."""
+    return [*left_out(e.seen, STRAY)]
 
 
 def _order_of_rows(e: Evidence) -> bool:
@@ -166,7 +170,9 @@ def _repeats(e: Evidence) -> bool:
 
 
 SOUND = (
+    Rule("clicked_rows_only", RED, lambda e: e.health.clicks > ALL * e.health.impressions),
     Rule("copies", RED, lambda e: e.health.copied),
+    Rule("lost", AMBER, lost),
     Rule("left_out_by_clicks", AMBER, lambda e: e.log.settings.get("seen")),
     Rule("gaps", AMBER, lambda e: e.gaps),
     Rule("gaps_closed", AMBER, lambda e: e.log.settings.get("gaps") == "close" and not e.gaps),
@@ -175,12 +181,6 @@ SOUND = (
     Rule("no_position", AMBER, lambda e: "position" not in e.bias),
     Rule("first_position", AMBER, lambda e: e.health.first > 1),
     Rule("repeated_documents", AMBER, _repeats),
-    Rule(
-        "off_page_clicks",
-        AMBER,
-        lambda e: _above_stray(e, "clicks_off_page", e.seen.get("clicks", e.health.clicks)),
-    ),
-    Rule("pages_left_out", AMBER, lambda e: _above_stray(e, "pages_left_out", e.health.pages)),
     Rule("one_query", AMBER, lambda e: e.health.queries == 1),
     Rule("order_of_rows", AMBER, _order_of_rows),
     Rule("sound", GREEN, lambda e: True),

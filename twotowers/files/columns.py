@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,15 +67,22 @@ class Rows:
         return f"row {self.before + int(at if self.number is None else self.number[at]) + 1}"
 
     def check(
-        self, good: np.ndarray | pa.Array, field: str, found: Callable[[int], str], expected: str
+        self,
+        good: np.ndarray | pa.Array,
+        field: str,
+        found: Callable[[int], str],
+        expected: str,
+        settings: Mapping[str, object] | None = None,
     ) -> None:
-        """Raise InputError for the first row that is not good; `found` says what it holds."""
+        """Raise InputError for the first row that is not good; `found` says what it holds, and
+        `settings` would read it."""
         if not isinstance(good, np.ndarray):
             good = good.to_numpy(zero_copy_only=False)
         if not good.all():
             at = int(np.argmin(good))
             message = f"{self.name(at)}: {found(at)}"
-            raise InputError(message, path=self.path, field=field, expected=expected)
+            where = {"path": self.path, "field": field, "settings": settings}
+            raise InputError(message, expected=expected, **where)
 
     def present(self, column: pa.Array, field: str, expected: str = "a value") -> pa.Array:
         """The column, if no value is missing."""

@@ -307,6 +307,7 @@ class Fit:
     def arrays(self, log: ClickLog) -> Pages:
         """The pages of a log, as long as the fit's."""
         check_pages(log)
+        log = log if self.model.gaps else log.closed()
         if log.longest > self.positions:
             raise InputError(
                 f"a page shows {log.longest} documents",

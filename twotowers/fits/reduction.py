@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError, check_range
 from twotowers.fitting.statistics import Statistics, Totals, sufficient
-from twotowers.logs.click_log import MOST_POSITIONS, ClickLog, no_clicks
+from twotowers.logs.click_log import MOST_POSITIONS, ClickLog, check_clicks
 from twotowers.models.protocol import CELLS, ClickModel
 
 
@@ -52,12 +52,12 @@ def reduced(log: ClickLog, name: str, model: ClickModel, positions: int | None) 
         longest = highest if positions is None else positions
         most = min(longest, MOST_POSITIONS)
         check_range(highest, field="position", low=1, high=most, path=str(log.source))
-        if not counts.clicks.sum():
-            raise no_clicks(log)
+        check_clicks(log, counts.impressions.sum(), counts.clicks.sum())
         places = counts.count(["position"])
         by_position = places.clicks / places.impressions
         rates = float(by_position[0]), float(places.clicks.sum() / places.impressions.sum())
         return Reduced(*sufficient(model, counts, longest), longest, rates)
+    log = log if model.gaps else log.closed()
     longest = log.longest if positions is None else positions
     if log.longest > longest:
         raise InputError(
@@ -66,8 +66,7 @@ def reduced(log: ClickLog, name: str, model: ClickModel, positions: int | None) 
             field="documents",
             expected=f"1 to {longest}; `positions` allows more",
         )
-    if not log.clicks:
-        raise no_clicks(log)
+    check_clicks(log, log.shown, log.clicks)
     return Reduced(*sufficient(model, log, longest), longest, log.rates)
 
 

@@ -37,6 +37,8 @@ ENTRIES = 4_000_000
 """Of a dense block in memory."""
 BLOCK = 64
 """Factors that are eliminated together."""
+ALIKE = 1e-9
+"""Variance, as a share of that by the information, below which queries do not differ."""
 ENOUGH_SWAPS, ENOUGH_QUERIES, ENOUGH_USERS = 20.0, 4.0, 10.0
 """Below these an interval is given with a reason to doubt it."""
 ALONE = "doubtful: one query alone links it to the reference, so part of its error is by clicks"
@@ -293,8 +295,10 @@ def as_curve(
     behind = np.nan_to_num(behind, nan=0, posinf=np.inf)
     few = (swaps < ENOUGH_SWAPS) | (queries < ENOUGH_QUERIES) | (active < ENOUGH_USERS)
     doubt = known & other & few
-    # A single query fits itself, so that its score is 0 and says nothing of its error.
-    alone = doubt & (queries < ENOUGH_QUERIES)
+    # A single query fits itself, so that its score is 0 and says nothing of its error. So it is
+    # where no query differs from the others, as in counts that are no sample.
+    alike = known & other & (np.diag(covariance) < ALIKE * resistance)
+    alone = doubt & (queries < ENOUGH_QUERIES) | alike
     lacking = np.where(alone, np.maximum(resistance - np.diag(covariance), 0), 0)
     covariance = covariance + np.diag(lacking)
     error = np.where(known, np.sqrt(np.maximum(np.diag(covariance), 0)), np.nan)
@@ -303,6 +307,7 @@ def as_curve(
         ends = interval(log_estimate, error, freedom, level=level)
         low, high = np.exp(ends)
     reason = reason.copy()
+    reason[alike] = "doubtful: queries do not differ, so its error is by clicks"
     for k in np.flatnonzero(doubt):
         lacks = (
             f"{number_of(found)} effective {what}, fewer than {enough:g}"

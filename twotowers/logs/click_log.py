@@ -14,17 +14,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from twotowers.errors import InputError, check_choice, check_range
+from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import check_target, files_of
 from twotowers.files.batches import is_text_file
 from twotowers.files.frames import Frame, Source
 from twotowers.logs.counted import CELL, MEMORY, Counts, Mixed
 from twotowers.logs.frames import PANDAS, source_of
+from twotowers.logs.guesses import all_wrong
 from twotowers.logs.layouts import Layout, parts_of, recognised
 from twotowers.logs.log import Block, Further, Log
 from twotowers.logs.numbering import Ids
 from twotowers.logs.opening import FORMATS, open_log
-from twotowers.logs.sessions import Stream, check_free
+from twotowers.logs.sessions import OWN, Stream, Unsorted, check_free
+from twotowers.logs.strays import left_out
 
 TIME = "time"
 """The bias feature under which the time of a page is read."""
@@ -101,6 +103,9 @@ class ClickLog(Log):
             bias: bias features to read, besides those that `read_log` was given.
         """
         settings = {name: each for name, each in self.settings.items() if name != "bias"}
+        if any(name.startswith(OWN) for name in bias):
+            settings["keys"] = True
+            bias = [name for name in bias if not name.startswith(OWN)]
         wanted = list(dict.fromkeys([*self.settings.get("bias", ()), *bias]))
         if wanted and "bias" in FORMATS[self.layout.format].settings:
             settings["bias"] = wanted
@@ -108,6 +113,13 @@ class ClickLog(Log):
             time = {"time": self.layout.time} if TIME in wanted and self.layout.time else {}
             settings["columns"] = {**self.layout.columns, **time}
         return {"format": self.layout.format, **settings}
+
+    @property
+    def own_pages(self) -> list[str]:
+        """The columns that hold what the source calls a page, where it says that."""
+        session = self.layout.columns.get("session", "session")
+        names = {"rows": self.settings.get("page") or [session], "ubi": ["query_id"]}
+        return [OWN + name for name in names.get(self.layout.format, ())]
 
     def holding(self, columns: Iterable[str] = ()) -> Any:
         """The log as it was read, with some further columns: a `Log`, or `Counts`. It is kept."""
@@ -122,11 +134,19 @@ class ClickLog(Log):
         if stream is None or columns:
             stream = open_log(self.source, **self.reading(columns))
         how = {"texts": is_text_file(files_of(self.source)[0]), "memory": self.memory}
+        kind: Any = Counts if self.counted else Log
         try:
-            kind: Any = Counts if self.counted else Log
-            held = kind.of_batches(stream.batches, **how)
+            try:
+                held = kind.of_batches(stream.batches, **how)
+            except Unsorted:
+                stream = open_log(self.source, **self.reading(columns), together=False)
+                held = kind.of_batches(stream.batches, **how)
         except Mixed as error:
             raise InputError(error.found, path=self.source, expected=error.expected) from None
+        except InputError as error:
+            if error.settings:
+                error = all_wrong(error, self.source, self.layout.columns, self.settings)
+            raise error from None
         for name in columns:
             check_choice(name, sorted({*held.ids} - {*KNOWN}), field="bias")
         held.seen, held.kind = stream.seen, self.kind
@@ -241,6 +261,10 @@ class ClickLog(Log):
         own[own] = rows
         return replace(self, rows=own, _held=self.holding().part(rows))
 
+    def closed(self) -> ClickLog:
+        """The log with the documents of each page at the positions 1, 2 and so on."""
+        return replace(self, _held=self.holding().closed()) if self.gaps else self
+
     def check_out(self, out: str | Path, *endings: str) -> None:
         """Raise InputError if a file cannot be written there, or would replace one of the log's."""
         check_out(self.source, out, *endings)
@@ -252,6 +276,7 @@ def read_log(
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     session: str | None = None,
+    page: str | Sequence[str] | None = None,
     query: str | None = None,
     document: str | None = None,
     position: str | None = None,
@@ -275,7 +300,8 @@ def read_log(
             documents and clicks), "cells" (counted), "ubi", "vectors", "sessions", "baidu",
             "yandex" or "wscd".
         columns: our name -> the source's, for any column.
-        session: the column of the result page. Its rows follow each other.
+        session: the column of the result page.
+        page: instead, columns that together tell pages apart, such as a visit and the query.
         query, document, position, clicks, impressions: the columns of these. Without a session and
             without impressions, a row is one impression.
         documents: the column of lists of documents.
@@ -298,9 +324,12 @@ def read_log(
         >>> log.pages
         1
     """
+    page = [page] if isinstance(page, str) else check_names(page, field="page") if page else []
+    if len(page) > 1:
+        settings["page"] = page
     told = {
-        "session": session, "query": query, "document": document, "position": position,
-        "clicks": clicks, "impressions": impressions, "documents": documents,
+        "session": page[0] if page else session, "query": query, "document": document,
+        "position": position, "clicks": clicks, "impressions": impressions, "documents": documents,
     }  # fmt: skip
     named = {**(columns or {}), **{ours: name for ours, name in told.items() if name is not None}}
     if "listed" in settings:
@@ -341,11 +370,25 @@ def check_out(
         check_target(each, files)
 
 
-def no_clicks(log: ClickLog) -> InputError:
-    """The error of a log that tells nothing, for no document was clicked."""
-    return InputError(
-        "no document was clicked", path=log.source, field="clicks", expected="a log with clicks"
-    )
+def check_clicks(log: ClickLog, impressions: float, clicks: float) -> None:
+    """Raise InputError for a log that tells nothing: no document was clicked, or every one.
+
+    Args:
+        log: the log, for messages.
+        impressions, clicks: of all of it.
+    """
+    if not clicks:
+        lost = [each for each in left_out(log.seen) if each.startswith("clicks")]
+        found, expected = "no document was clicked", "a log with clicks"
+        if lost:
+            found = f"no click is on a document of its page; {'; '.join(lost)}"
+            expected = "clicks that name documents, and queries, as their pages do"
+    elif clicks == impressions:
+        found = f"each of the {impressions:,.0f} impressions was clicked"
+        expected = "what was shown and not clicked, too: without it clicks tell nothing"
+    else:
+        return
+    raise InputError(found, path=log.source, field="clicks", expected=expected)
 
 
 def as_log(given: object) -> ClickLog:

@@ -122,14 +122,6 @@ class Counts:
             clicks=self.clicks[..., rows],
         )
 
-    def renamed(self, name: str, other: str) -> Counts:
-        """The same counts with another name of a column."""
-        columns, ids = (
-            {other if own == name else own: each for own, each in by_name.items()}
-            for by_name in (self.columns, self.ids)
-        )
-        return replace(self, columns=columns, ids=ids)
-
     def values(self, name: str) -> pa.Array:
         """[rows] a column as in the log."""
         return self.ids[name].take(self.columns[name])

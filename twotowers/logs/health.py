@@ -165,19 +165,13 @@ def _copied(pages: int, lag: int | None, repeated: int, twins: int, alike: int) 
     return ""
 
 
-def pages_with_gaps(log: Log, place: str) -> int:
-    """The number of pages on which positions are missing, below the first or between others.
-
-    Args:
-        log: with pages.
-        place: its bias feature with the positions of the log.
-    """
-    gaps = 0
-    for block in log.blocks:
-        at = log.ids[place].whole(block.column(place))
-        starts = np.cumsum(block.lengths) - block.lengths
-        gaps += int((np.maximum.reduceat(at, starts) > block.lengths).sum())
-    return gaps
+def pages_with_gaps(log: Log) -> int:
+    """The number of pages on which positions are missing, below the first or between others."""
+    ends = (np.cumsum(each.lengths) - 1 for each in log.blocks)
+    return sum(
+        int((each.position[end] >= each.lengths).sum())
+        for each, end in zip(log.blocks, ends, strict=True)
+    )
 
 
 def _of_pages(log: Log) -> dict[str, int | None]:

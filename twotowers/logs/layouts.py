@@ -7,7 +7,7 @@ what it took the log for, so that a user can contradict it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, is_table, opened_text
 from twotowers.files.frames import Frame, Source
+from twotowers.logs.guesses import guessed, settings_of
 
 USUAL: Mapping[str, tuple[str, ...]] = {
     "session": ("session", "session_id", "sessionid", "sid", "search_id", "page_id", "serp_id"),
@@ -48,6 +49,8 @@ TABLES: Mapping[str, tuple[tuple[str, ...], ...]] = {
 """The columns that make a table a log of each format, by our names."""
 ORDER = (("pages", 0), ("vectors", 0), ("rows", 0), ("cells", 0), ("rows", 1), ("cells", 1))
 """A table is the first of these that it has the columns of: with sessions, it is not counted."""
+RANKED = ("session", "position")
+"""One of these tells where documents were shown."""
 OPTIONAL = {
     "pages": ("query", "user", "page_count"),
     "vectors": ("query", "user"),
@@ -173,11 +176,26 @@ def recognised(
         return Layout("ubi", given)
     if format is not None:  # Its reader says what is missing, by its own names.
         return Layout(format, given)
-    raise InputError(
-        f"the columns are {', '.join(names)}",
-        path=first,
-        expected="those of a log: session, query, document, position, clicks; documents, clicks; "
-        "or query, document, position, impressions, clicks; `columns` names them",
+    raise _unknown(first, names, known)
+
+
+def _unknown(path: Source, names: Sequence[str], known: Mapping[str, str]) -> InputError:
+    """The error of a table that lacks columns of a log, with those that seem to be meant."""
+    needed = ("documents", "clicks") if "documents" in known else ("query", "document", "clicks")
+    lacking = [name for name in needed if name not in known]
+    if "document" in needed and not {*RANKED} & {*known}:
+        lacking += RANKED
+    columns = guessed(path, names, known) if "document" in needed else {}
+    columns = {ours: name for ours, name in columns.items() if ours in (*lacking, *RANKED)}
+    settings: dict[str, object] = {}
+    if {*lacking} <= {*columns}:
+        settings = {"columns": columns, **settings_of(path, {**known, **columns}, {})}
+    usual = "; ".join(f"{name}: {', '.join(USUAL[name][:4])}, ..." for name in lacking)
+    return InputError(
+        f"no column is named as {' or '.join(lacking)}; the columns are {', '.join(names)}",
+        path=path,
+        expected=f"columns of such names ({usual}); `columns` gives others",
+        settings=settings,
     )
 
 

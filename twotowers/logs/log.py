@@ -60,13 +60,13 @@ class Block:
     @property
     def position(self) -> np.ndarray:
         """[shown] the position of each document, from 0."""
-        starts = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
-        return np.arange(len(self.click)) - np.repeat(starts, self.lengths)
+        found = self.of_documents.get("position")
+        return in_page(self.lengths) if found is None else found
 
     @property
     def last_click(self) -> np.ndarray:
         """[shown] the position from 1 of the last click above, 0 for none."""
-        first = self.page * (int(self.lengths.max(initial=0)) + 1)
+        first = self.page * (int(self.position.max(initial=0)) + 2)
         highest = np.maximum.accumulate(first + np.where(self.click, self.position + 1, 0))
         return np.maximum(np.append(0, highest)[: len(highest)] - first, 0)
 
@@ -129,12 +129,14 @@ class Log:
 
         Args:
             batches: columns query, documents, clicks, and others. Lists have a value per document,
-                others a value per page. They are consumed one at a time.
+                others a value per page. They are consumed one at a time. A list of positions, from
+                1 and rising, tells of gaps.
             memory: bytes to use. Pages beyond half of it go to a file.
             texts: whether text may stand for whole numbers, as in a csv file.
         """
         columns: dict[str, Column] = {}
         spill, lengths, clicks, lists = Spill(memory // 2), [], [], set()
+        places: list[np.ndarray | None] = []
         for table in gathered(batches, EMPTY):
             for name in table.column_names:
                 values, ours = table[name], "document" if name == "documents" else name
@@ -147,14 +149,27 @@ class Log:
                 if name == "documents":
                     of_chunks = [each.value_lengths().to_numpy() for each in table[name].chunks]
                     lengths.append(spill.keep(np.concatenate(of_chunks)))
+                    places.append(None)
+                if name == "position":  # It is the last column.
+                    place = values.to_numpy().astype(np.int32) - 1
+                    if not np.array_equal(place, in_page(lengths[-1])):
+                        places[-1] = spill.keep(place)
+                    continue
                 columns.setdefault(ours, Column(spill, texts and ours != "split")).append(values)
         ids = {name: column.finish() for name, column in columns.items()}
-        longest = max((int(each.max(initial=0)) for each in lengths), default=0)
+        gaps = any(place is not None for place in places)
+        if gaps:
+            places = [
+                in_page(n) if at is None else at for n, at in zip(lengths, places, strict=True)
+            ]
+        ends = [each + 1 for each in places] if gaps else lengths
+        longest = max((int(each.max(initial=0)) for each in ends), default=0)
         ids["position"] = Ids(longest, 1, type=pa.int32())
         blocks, before = [], 0
         for place, own in enumerate(zip(lengths, clicks, strict=True)):
             parts = {name: column.parts[place] for name, column in columns.items()}
             inside = {name: parts.pop(name) for name in lists & {*parts}}
+            inside |= {"position": places[place]} if gaps else {}
             blocks.append(Block(before, *own, parts, inside))
             before += len(own[0])
         return cls(blocks, ids, spill=spill, memory=memory)
@@ -184,9 +199,28 @@ class Log:
     @property
     def rates(self) -> tuple[float, float]:
         """Clicks per impression at the first position, and at all."""
-        starts = ((np.cumsum(each.lengths) - each.lengths, each.click) for each in self.blocks)
-        first = sum(int(np.count_nonzero(click[at])) for at, click in starts)
-        return first / self.pages, self.clicks / self.shown
+        first = [each.click[each.position == 0] for each in self.blocks]
+        shown = sum(map(len, first))
+        return sum(each.sum() for each in first) / max(shown, 1), self.clicks / self.shown
+
+    @property
+    def gaps(self) -> bool:
+        """Whether positions are missing on a page, below the first or between others."""
+        return any("position" in each.of_documents for each in self.blocks)
+
+    def closed(self) -> Log:
+        """The log with the documents of each page at the positions 1, 2 and so on."""
+        if not self.gaps:
+            return self
+        blocks = [
+            replace(
+                each, of_documents={k: v for k, v in each.of_documents.items() if k != "position"}
+            )
+            for each in self.blocks
+        ]
+        longest = max(int(each.lengths.max(initial=0)) for each in blocks)
+        ids = {**self.ids, "position": Ids(longest, 1, type=pa.int32())}
+        return Log(blocks, ids, self.seen, self._spill, self.kind, self.memory)
 
     @property
     def page_columns(self) -> list[str]:
@@ -283,6 +317,12 @@ class Log:
         """The pages with the values of the log, some thousands at a time."""
         for block in self.blocks:
             yield block.batch(self.ids)
+
+
+def in_page(lengths: np.ndarray) -> np.ndarray:
+    """[shown] the place of each document on its page, from 0."""
+    starts = np.cumsum(lengths, dtype=np.int64) - lengths
+    return np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
 
 
 Further = tuple[int, Callable[[Block], np.ndarray]]

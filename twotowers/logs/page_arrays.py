@@ -57,7 +57,7 @@ def page_arrays(
         log: the log.
         positions: positions on a page.
         places: a bias feature with the position of each document, from 1 and rising, so that gaps
-            stay; None if documents have the positions 1, 2, ...
+            stay; None for the positions of the log.
         cut: whether documents below the last position are left out. Otherwise they are an error.
         path: the log's file, for messages.
         by_id: whether pairs may have any order, which takes less time.
@@ -69,7 +69,7 @@ def page_arrays(
     lengths, click = log.flat("lengths"), log.flat("click")
     query, document = log.flat("query"), log.flat("document")
     page = np.repeat(np.arange(len(lengths)), lengths)
-    at = np.arange(len(page)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    at = np.concatenate([each.position for each in log.blocks])
     if places is not None:
         at = _places(log, places, page, most, path)
     if cut:
@@ -102,6 +102,7 @@ def check_lengths(log: Log, positions: int, path: object) -> None:
     """Raise InputError for a page without documents, or with more than positions."""
     ends = [(each.lengths.min(), each.lengths.max()) for each in log.blocks if len(each.lengths)]
     low, high = min(one for one, _ in ends), max(other for _, other in ends)
+    high = max(high, log.longest) if log.gaps else high
     if low < 1 or high > positions:
         raise InputError(
             f"pages show {low} to {high} documents",
@@ -144,6 +145,8 @@ def page_hashes(block: Block, *, clicks: bool = True) -> tuple[np.ndarray, np.nd
     marked = (block.column("document").astype(np.uint64) + np.uint64(1)) * np.uint64(2)
     if clicks:
         marked += block.click
+    if "position" in block.of_documents:
+        marked ^= block.position.astype(np.uint64) << SHIFT
     query = block.of_pages["query"].astype(np.uint64) + np.uint64(1)
     found = [_stirred(query, factor) for factor in FACTORS]
     for place in range(int(block.lengths.max(initial=0))):

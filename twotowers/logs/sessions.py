@@ -7,6 +7,7 @@ A parquet file with a row per result page and the columns
     documents   list of int64 or of string, in order of position: position = index + 1
     clicks      list of bool, as long as `documents`
     user        int64 or string; optional
+    position    list of int32, from 1 and rising, where positions are missing; optional
 
 Any other list column is a bias feature, with a value per document. Any other column is a lane
 column, such as a parameter of the simulation. No value is missing. The file's metadata has the
@@ -35,6 +36,8 @@ from twotowers.files.tables import check_types, opened, write_batches
 REQUIRED = ("split", "query", "documents", "clicks")
 RESERVED = (*REQUIRED, "document", "position", "impressions")
 """Names of columns here and in files of cells, which no lane and no bias feature has."""
+OWN = "page:"
+"""Before the name of a column of the file that tells its pages apart."""
 IDS = ("query", "documents", "user")
 """Columns that hold whole numbers or text."""
 EMPTY = pa.schema(
@@ -64,6 +67,10 @@ class Stream:
 
     batches: Iterable[pa.RecordBatch]
     seen: dict[str, int] = field(default_factory=dict)
+
+
+class Unsorted(Exception):
+    """Rows of a page are apart, or those of several pages together: they have to be sorted."""
 
 
 def write_sessions(
@@ -163,21 +170,22 @@ def empty(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def page_batches(
-    pages: Iterable[tuple[int | str, list, list[bool]]], split: str
+    pages: Iterable[tuple], split: str, further: Sequence[str] = ()
 ) -> Iterator[pa.RecordBatch]:
     """Single pages -> batches.
 
     Args:
-        pages: (query, documents, clicks) of each page.
+        pages: (query, documents, clicks) of each page, and the values of further columns.
         split: the split of all pages.
+        further: names of these; others are left out.
     """
     pages = iter(pages)
     while some := list(islice(pages, BATCH)):
-        query, documents, clicks = zip(*some, strict=True)
-        columns = (pa.repeat(split, len(some)), pa.array(query), pa.array(documents))
-        yield pa.RecordBatch.from_arrays(
-            [*columns, pa.array(clicks, pa.list_(pa.bool_()))], names=REQUIRED
-        )
+        query, documents, clicks, *more = zip(*some, strict=True)
+        columns = [pa.repeat(split, len(some)), pa.array(query), pa.array(documents)]
+        columns += [pa.array(clicks, pa.list_(pa.bool_()))]
+        columns += [pa.array(each) for _, each in zip(further, more, strict=False)]
+        yield pa.RecordBatch.from_arrays(columns, names=[*REQUIRED, *further])
 
 
 def page_batch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,43 @@ import pyarrow as pa
 from twotowers.errors import InputError, check_choice
 
 CHOICES = ("drop", "error")
+LEFT_OUT = {
+    "clicks_off_page": "clicks on documents that are not on their page",
+    "clicks_without_query": "clicks of queries that the log does not have",
+    "clicks_without_document": "clicks that name no document",
+    "clicks_at_other_positions": "clicks at another position than that of their document",
+    "repeated_clicks": "further clicks on a document",
+    "pages_missing_positions": "pages that miss positions, and keep those of their documents",
+    "pages_left_out": "pages that list a document twice",
+    "pages_without_text": "pages without the text of their query",
+    "pages_without_documents": "pages without documents",
+    "pages_without_positions": "pages whose positions are not known",
+}
+"""What readers leave out, or doubt, in words."""
+
+
+def left_out(seen: Mapping[str, int], above: float = 0.0) -> Iterator[str]:
+    """What a reader left out of a log, or doubts, a line each.
+
+    Args:
+        seen: what it counted.
+        above: only what is a larger share of all clicks, or pages; then without what nothing was
+            lost by: further clicks on a document, and positions that are missing.
+
+    Example:
+        >>> [*left_out({"clicks": 9, "clicks_off_page": 3, "clicks_without_query": 1})]
+        ['clicks on documents that are not on their page: 3 (30%)', \
+'clicks of queries that the log does not have: 1 (10%)']
+    """
+    clicks = ("clicks", "clicks_without_query", "clicks_without_document")
+    pages = ("pages", *(name for name in LEFT_OUT if name.startswith("pages")))
+    kept = ("repeated_clicks", "pages_missing_positions")
+    for name, words in LEFT_OUT.items():
+        of = pages if name in pages else clicks
+        whole = sum(seen.get(each, 0) for each in of if each not in kept)
+        share = seen.get(name, 0) / max(whole, 1)
+        if share > above and not (above and name in kept):
+            yield f"{words}: {seen[name]:,} ({share:.0%})"
 
 
 class Tally:

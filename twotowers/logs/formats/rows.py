@@ -1,4 +1,4 @@
-"""Reader of logs with a row per shown document. The rows of a page follow each other."""
+"""Reader of logs with a row per shown document."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers.errors import check_choice, check_range
+from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import read_batches
 from twotowers.files.columns import LONGEST, Rows, check_ids, whole_runs
 from twotowers.files.frames import Source
+from twotowers.files.seen import Seen
 from twotowers.logs.formats.pages import named
-from twotowers.logs.sessions import Stream, conform
+from twotowers.logs.sessions import OWN, Stream, Unsorted, conform
+from twotowers.logs.sorting import sorted_rows
 from twotowers.logs.strays import Tally
 from twotowers.splits import LOG
 
@@ -23,8 +26,10 @@ LAYOUT = "a row per shown document"
 
 REQUIRED = ("session", "query", "document", "clicks")
 OPTIONAL = ("position", "split", "user")
-TOGETHER = "the rows of a page one after the other"
-GAPS = ("error", "close")
+GAPS = ("keep", "close", "error")
+MEAN = "; a mean position tells nothing, but clicks and impressions at each position do"
+TELLING = 20
+"""Clicks, all of them at the lowest position where nothing else is, that are no chance."""
 IDS = ("query", "document")
 
 
@@ -32,37 +37,43 @@ def read(
     path: Source,
     *,
     columns: Mapping[str, str] | None = None,
+    page: Sequence[str] = (),
     lanes: Sequence[str] = (),
     bias: Sequence[str] = (),
     first: int = 1,
-    gaps: str = "error",
+    gaps: str = "keep",
     split: str = LOG,
     repeats: str = "drop",
+    together: bool = True,
+    keys: bool = False,
 ) -> Stream:
     """Read csv, parquet or feather files, a row per document shown.
 
-    Consecutive rows with the same value in the column `session` are a result page. A session that
-    returns after others is refused if both of its places are in memory at once, or the first is
-    among the first rows of the file, as in a log that was appended twice. Columns of a csv file
-    are text (`twotowers.logs.log.Log.of_batches` makes numbers of it).
+    Rows with the same value in the column `session`, or in those of `page`, are a result page, or
+    several if positions start again (`twotowers.logs.sorting`). Columns of a csv file are text
+    (`twotowers.logs.log.Log.of_batches` makes numbers of it).
 
     Args:
-        path: the file, or a pattern of files such as `part-*`. A page is in one of them.
+        path: the file, or a pattern of files such as `part-*`.
         columns: our name -> the file's, for session, split, query, document, position, clicks,
             user, lanes and bias features. Other columns have these names, or usual ones
             (`twotowers.logs.layouts.USUAL`). Without a position the order of rows is the order
             of documents.
+        page: columns of the file that together tell pages apart, such as a visit and the query.
         lanes: further columns to keep, one value per page. None has the name of a column of ours.
         bias: further columns to keep, one value per document. As for lanes.
         first: the number of the first position.
-        gaps: 'error', or 'close' to number the documents of a page anew if positions are
-            missing. To keep the positions, give them another name, such as
-            `columns={"shown_at": "position"}, bias=["shown_at"]`.
+        gaps: where positions are missing, 'keep' those of the others, 'close' to number the
+            documents of a page anew, or 'error'.
         split: the split of all pages, if no column has it.
         repeats: 'drop' or 'error': further clicks on a document of one page.
+        together: whether the rows of a page follow each other. `Unsorted` is raised if they do not;
+            with False, the rows are sorted.
+        keys: whether to keep what tells pages apart: columns `page:` and the name in the file.
 
     Returns:
-        Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks.
+        Pages as `twotowers.logs.sessions` describes, with the positions of their documents, and the
+        number of dropped clicks.
 
     Examples:
         >>> from pathlib import Path
@@ -78,54 +89,130 @@ def read(
     named_in = {
         file: named(file, REQUIRED, columns, [*lanes, *bias], OPTIONAL) for file in files_of(path)
     }
-    options = list(bias), first, gaps == "close", split, tally
-    return Stream(_of_files(named_in, *options), tally.seen)
-
-
-def _of_files(named_in: Mapping, *options) -> Iterator[pa.RecordBatch]:
-    for file, names in named_in.items():
-        yield from _Rows(file, names, *options).batches()
+    if page:
+        check_names(page, field="page")
+    rows = _Rows(path, named_in, list(page), list(bias), first, gaps, split, tally, keys)
+    return Stream(rows.batches(together), tally.seen)
 
 
 class _Rows:
     """Cuts rows into pages."""
 
-    def __init__(self, path, names, bias, first, close, split, tally):
-        self.path, self.names, self.bias = path, names, bias
-        self.first, self.close, self.split, self.tally = first, close, split, tally
-        tally.path = path
+    def __init__(self, path, named_in, page, bias, first, gaps, split, tally, keep):
+        self.path, self.named_in, self.page, self.bias = path, named_in, page, bias
+        self.first, self.gaps, self.split, self.tally = first, gaps, split, tally
+        self.keep = keep
+        self.names = next(iter(named_in.values()))
         inner = {"session", "document", "position", "clicks", *bias}
-        self.per_page = [name for name in names if name not in inner]
-        self.rows = Rows(path)  # the current ones
+        self.per_page = [name for name in self.names if name not in inner]
+        self.rows, self.sessions = Rows(path), Seen()  # the current ones, and those before
+        self.sorted = False
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        # A column of the file may be two of ours.
-        wanted = list(dict.fromkeys(self.names.values()))
-        first = None
+    def batches(self, together: bool) -> Iterator[pa.RecordBatch]:
+        if not together:
+            yield from self._sorted()
+            return
+        for file, names in self.named_in.items():
+            self.names = names
+            yield from self._of_file(file)
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of the file that tell pages apart."""
+        return self.page or [self.names["session"]]
+
+    def _of_file(self, path) -> Iterator[pa.RecordBatch]:
+        waits = False
 
         def starts(table: pa.Table, rows: Rows) -> np.ndarray:
-            nonlocal first
-            session = table[self.names["session"]]
-            rows.present(session, "session", "an id of the page")
-            # Not among all rows, since a set of all sessions would have no bound.
-            found = rows.runs(session, "session", TOGETHER, others="sessions", before=first)
-            if first is None:
-                first = session.take(pa.array(found[:-1])).combine_chunks()
+            nonlocal waits
+            self._check_keys(table, rows)
+            new = np.zeros(len(table), bool)
+            new[:1] = True
+            for key in self.keys:
+                column = table[key]
+                new[1:] |= pc.not_equal(column.slice(1), column.slice(0, len(table) - 1)).to_numpy()
+            found = np.flatnonzero(new)
+            own = table.select(self.keys).take(pa.array(found[int(waits) :])).to_pandas()
+            number = pd.util.hash_pandas_object(own, index=False).to_numpy().view(np.int64)
+            if len(self.sessions.new(number)) < len(number):
+                raise Unsorted
+            waits = True
             return found
 
-        batches = read_batches(self.path, wanted)
-        tables = (pa.Table.from_arrays([each[n] for n in wanted], names=wanted) for each in batches)
-        for rows, table, at in whole_runs(tables, starts, self.path, "session", "page"):
+        for rows, table, at in whole_runs(self._tables(path), starts, path, "session", "page"):
             self.rows = rows
-            yield from self._pages(table, at)
+            yield self._pages(table, at)
 
-    def _pages(self, table: pa.Table, starts: np.ndarray) -> Iterator[pa.RecordBatch]:
+    def _tables(self, path) -> Iterator[pa.Table]:
+        # A column of the file may be two of ours.
+        wanted = list(dict.fromkeys([*self.names.values(), *self.keys]))
+        self.tally.path = path
+        for batch in read_batches(path, wanted):
+            yield pa.Table.from_arrays([batch[name] for name in wanted], names=wanted)
+
+    def _check_keys(self, table: pa.Table, rows: Rows) -> None:
+        for key in self.keys:
+            rows.present(table[key], key if self.page else "session", "an id of the page")
+
+    def _sorted(self) -> Iterator[pa.RecordBatch]:
+        """The pages of all files, whose rows are in any order."""
+        self.sorted = True
+        names: list[str] = []
+
+        def numbered() -> Iterator[pa.RecordBatch]:
+            total, kinds = 0, None
+            for path, named_here in self.named_in.items():
+                self.names, self.rows = named_here, Rows(path)
+                for table in self._tables(path):
+                    self._check_keys(table, self.rows)
+                    clicks = self.rows.whole(self._flat(table, "clicks"), "clicks")
+                    place = pa.nulls(len(table), pa.int64())
+                    if "position" in self.names:
+                        place = pa.array(self._positions(table, clicks > 0))
+                    both = enumerate(table.columns)
+                    columns = {f"c{number}": each.combine_chunks() for number, each in both}
+                    columns |= {
+                        "document": self._flat(table, "document"),
+                        "clicks": pa.array(clicks),
+                        "place": place,
+                        "row": pa.array(np.arange(total, total + len(table))),
+                    }
+                    names[:] = table.column_names
+                    batch = pa.RecordBatch.from_pydict(columns)
+                    kinds = kinds or batch.schema
+                    yield batch.cast(kinds)
+                    total += len(table)
+                    self.rows = Rows(path, self.rows.before + len(table))
+
+        rows = numbered()
+        first = next(rows, None)
+        if first is None:
+            return
+        keys = [f"c{names.index(key)}" for key in self.keys]
+        rows = (each for some in ([first], rows) for each in some)
+        ranked = "position" in self.names
+        tables = sorted_rows(rows, keys, ranked=ranked, path=self.path)
+
+        def starts(table: pa.Table, _: Rows) -> np.ndarray:
+            return np.flatnonzero(np.diff(table["page"].to_numpy(), prepend=-1))
+
+        for _, table, at in whole_runs(tables, starts, self.path, "session", "page"):
+            self.rows = Rows(self.path, 0, table["row"].to_numpy())
+            columns = dict(zip(names, table.columns, strict=False))
+            columns |= {self.names["clicks"]: table["clicks"]}
+            columns |= {self.names["position"]: table["place"]} if ranked else {}
+            yield self._pages(pa.table(columns), at)
+
+    def _pages(self, table: pa.Table, starts: np.ndarray) -> pa.RecordBatch:
         page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(table)))
         pages = {name: self._of_page(table, name, starts, page) for name in self.per_page}
         pages.setdefault("split", pa.repeat(self.split, len(starts)))
+        for key in self.keys if self.keep else ():
+            pages[OWN + key] = table[key].combine_chunks().take(pa.array(starts))
         clicks = self.rows.whole(self._flat(table, "clicks"), "clicks")
+        order, places = self._order(table, page, clicks > 0)
         clicked = self.tally.numbers(clicks, self.rows.name)
-        order = self._order(table, page, starts)
         offsets = pa.array(np.append(starts, len(table)), pa.int32())
 
         def lists(values: pa.Array) -> pa.ListArray:
@@ -134,12 +221,19 @@ class _Rows:
         pages["documents"] = lists(self._flat(table, "document"))
         pages["clicks"] = lists(pa.array(clicked))
         pages |= {name: lists(self._flat(table, name)) for name in self.bias}
+        if places is not None:
+            pages["position"] = lists(pa.array(places.astype(np.int32)))
+            missing = np.maximum.reduceat(places, starts) > np.diff(starts, append=len(table))
+            if missing.any():
+                seen = self.tally.seen
+                missed = seen.get("pages_missing_positions", 0)
+                seen["pages_missing_positions"] = missed + int(missing.sum())
         for name in ("document", *self.bias):
             self.rows.present(self._flat(table, name), name, "a value per row")
         for name in IDS:
             check_ids(self._flat(table, name).type, name, self.path)
         self.tally.seen["pages"] += len(starts)
-        yield conform(pa.RecordBatch.from_pydict(pages), self.path)
+        return conform(pa.RecordBatch.from_pydict(pages), self.path)
 
     def _flat(self, table: pa.Table, name: str) -> pa.Array:
         return table[self.names[name]].combine_chunks()
@@ -149,38 +243,62 @@ class _Rows:
         column = self._flat(table, name)
         self.rows.present(column, name, "a value per row")
         found = column.take(pa.array(starts))
+        visit = name == "query" and not self.page
+        both = [self.names[each] for each in ("session", "query")] if visit else []
         self.rows.check(
             pc.equal(column, found.take(pa.array(page))),
             name,
             lambda at: f"{column[at]} and {found[page[at]]} on one page",
-            "one value per page",
+            "one value per page" + (f", of which {both[0]!r} has several" if visit else ""),
+            {"page": both} if visit else None,
         )
         return found
 
-    def _order(self, table: pa.Table, page: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        """The rows, ordered by page and position."""
+    def _positions(self, table: pa.Table, clicked: np.ndarray) -> np.ndarray:
+        """[rows] positions as the file has them."""
+        column, expected = self._flat(table, "position"), f"a whole number from {self.first} on"
+        self.rows.present(column, "position", "a position per row; leave out rows without one")
+        position = self.rows.whole(column, "position", 0, MEAN)
+        lowest = position == position.min()
+        if clicked.sum() >= TELLING and not lowest.all() and np.array_equal(lowest, clicked):
+            raise InputError(
+                f"all {clicked.sum():,} clicks are at position {position.min()}, and no other row",
+                path=self.rows.path,
+                field="position",
+                expected="the position at which a clicked document was shown",
+            )
+        self.rows.check(
+            position >= self.first,
+            "position",
+            lambda at: f"{column[at].as_py()!r} was found",
+            f"{expected}; or first=0, if positions count from 0",
+            {"first": 0},
+        )
+        return position
+
+    def _order(
+        self, table: pa.Table, page: np.ndarray, clicked: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The rows, ordered by page and position; and [rows] positions from 1, if they are kept."""
         rows = np.arange(len(table))
         if "position" not in self.names:
-            return rows
-        hint = "; or first=0, if positions count from 0" if self.first else ""
-        position = self._flat(table, "position")
-        position = self.rows.whole(position, "position", self.first, hint)
+            document = pd.factorize(self._flat(table, "document").to_pandas())[0]
+            again = pd.Series(page * (len(rows) + 1) + document).duplicated()
+            if self.page and again.any() and not self.sorted:
+                raise Unsorted
+            return rows, None
+        position = self._positions(table, clicked)
         order = np.lexsort([position, page])
         found = position[order]
-        expected = rows - starts[page] + self.first
-        sorted_rows = replace(self.rows, number=order)
-        differs = (np.diff(found, prepend=-1) != 0) | (np.diff(page, prepend=-1) != 0)
-        sorted_rows.check(
-            differs,
-            "position",
-            lambda at: f"{found[at]} is the position of two rows of a page",
-            "a row per position",
-        )
-        if not self.close:
-            sorted_rows.check(
+        again = (np.diff(found, prepend=-1) == 0) & (np.diff(page, prepend=-1) == 0)
+        if again.any() and not self.sorted:
+            raise Unsorted
+        if self.gaps == "error":
+            expected = rows - np.flatnonzero(np.diff(page, prepend=-1))[page] + self.first
+            replace(self.rows, number=order).check(
                 found == expected,
                 "position",
                 lambda at: f"{found[at]} was found where {expected[at]} should be",
-                f"{TOGETHER}, and positions {self.first}, {self.first + 1}, ...; or gaps='close'",
+                f"positions {self.first}, {self.first + 1}, ... on a page; or gaps='keep'",
             )
-        return order
+        return order, None if self.gaps == "close" else (position - self.first + 1)

@@ -11,6 +11,6 @@ LAYOUT = "our own sessions file"
 
 def read(path: str | Path) -> Stream:
     """Read the pages of a file that `twotowers.logs.sessions.write_sessions` wrote."""
-    names = [name for name in schema_of(path).names if name not in (*REQUIRED, "user")]
+    names = [each for each in schema_of(path).names if each not in (*REQUIRED, "user", "position")]
     check_free(names)
     return Stream(read_sessions(path), seen_in(path))

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from twotowers.errors import InputError, check_choice, check_names
+from twotowers.errors import InputError, check_names
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, is_table, read_batches
 from twotowers.files.frames import Frame, Source
-from twotowers.logs.sessions import BATCH, Stream, page_batches
+from twotowers.logs.sessions import BATCH, OWN, Stream, page_batches
 from twotowers.logs.strays import Tally
 from twotowers.splits import LOG
 
@@ -31,11 +31,24 @@ LAYOUT = "UBI of OpenSearch and Solr: queries with their hits, and events, as JS
 CLICKS = ("click", "click_through")
 """Names of actions that the specification has for a click on a result."""
 SHOWN = ("hits", "impressions")
+VIEWS = ("impression", "view")
+"""Names of an impression; the second, of the specification's drafts, if no event has the first."""
 
 RECORDS = """
 CREATE TABLE records (
-    query_id VARCHAR, action VARCHAR, text VARCHAR, moment VARCHAR, hits JSON, object VARCHAR,
-    ordinal BIGINT
+    query_id VARCHAR, action VARCHAR, text VARCHAR, moment DOUBLE, stamp VARCHAR, hits JSON,
+    start BIGINT, page BIGINT, size BIGINT, object VARCHAR, ordinal BIGINT
+)
+"""
+# Seconds since 1970 of a date with or without a zone, as Kibana or a browser prints it, or of a
+# number of seconds, or of thousandths, millionths and so on of them.
+MOMENT = """
+coalesce(
+    epoch(try_cast(stamp AS TIMESTAMPTZ)),
+    epoch(try_strptime(stamp, ['%b %-d, %Y @ %H:%M:%S.%g', '%a, %d %b %Y %H:%M:%S GMT'])),
+    CASE WHEN regexp_full_match(stamp, '[0-9]{9,19}') THEN
+        stamp::DOUBLE / pow(1000, greatest((length(stamp) - 10) // 3, 0))
+    END
 )
 """
 # Answers to a search hold a list of records. They and exports of an index wrap a record in
@@ -65,7 +78,12 @@ parsed AS (
         CASE json_type(record->'event_attributes')
             WHEN 'VARCHAR' THEN try_cast(record->>'event_attributes' AS JSON)
             ELSE record->'event_attributes'
-        END AS attributes
+        END AS attributes,
+        CASE json_type(record->'query_attributes')
+            WHEN 'VARCHAR' THEN try_cast(record->>'query_attributes' AS JSON)
+            ELSE record->'query_attributes'
+        END AS about,
+        record->>'timestamp' AS stamp
     FROM given
     WHERE coalesce(json_type(record->'index'), json_type(record->'create'), '') <> 'OBJECT'
 )
@@ -73,8 +91,12 @@ SELECT
     record->>'query_id',
     record->>'action_name',
     nullif(record->>'user_query', ''),
-    record->>'timestamp',
+    {moment},
+    stamp,
     hits,
+    try_cast(coalesce(about->>'from', about->>'start', record->>'query_attributes.from') AS BIGINT),
+    try_cast(coalesce(about->>'page', record->>'query_attributes.page') AS BIGINT),
+    try_cast(coalesce(about->>'size', record->>'query_attributes.size') AS BIGINT),
     coalesce(
         attributes->>'$.object.object_id',
         record->>'event_attributes.object.object_id',
@@ -89,26 +111,53 @@ SELECT
 FROM parsed
 """
 # Solr joins the ids of hits by commas. An application may record the text of a query whose hits the
-# search engine records.
+# search engine records. A query has more than one screen of hits if it is repeated with another
+# `from`, or with another number of the page, from 0 or 1.
 ASKED = """
 CREATE TABLE asked AS
-SELECT
-    query_id,
-    count(*) AS times,
-    min(moment) AS moment,
-    first(text ORDER BY moment, hits, text) FILTER (text IS NOT NULL) AS text,
-    first(
+WITH listed AS (
+    SELECT
+        * EXCLUDE (hits, start),
         CASE
             WHEN json_type(hits) = 'ARRAY' THEN hits->>'$[*]'
             WHEN hits->>'$' = '' THEN []
             WHEN hits->>'$' LIKE '[%' THEN try_cast(hits->>'$' AS JSON)->>'$[*]'
             ELSE list_transform(string_split(hits->>'$', ','), lambda each: trim(each))
-        END
-        ORDER BY moment, hits, text
-    ) FILTER (hits IS NOT NULL) AS hits
-FROM records
-WHERE action IS NULL AND query_id IS NOT NULL AND (hits IS NOT NULL OR text IS NOT NULL)
+        END AS hits,
+        coalesce(
+            start,
+            (page - (SELECT least(min(page), 1) FROM records)) * coalesce(size, len(hits)),
+            0
+        ) AS start
+    FROM records
+    WHERE action IS NULL AND query_id IS NOT NULL AND (hits IS NOT NULL OR text IS NOT NULL)
+),
+screens AS (
+    SELECT
+        query_id, start, count(*) AS times, min(moment) AS moment, min(stamp) AS stamp,
+        first(text ORDER BY moment, stamp, hits, text) FILTER (text IS NOT NULL) AS text,
+        first(hits ORDER BY moment, stamp, hits, text) FILTER (hits IS NOT NULL) AS hits
+    FROM listed
+    GROUP BY query_id, start
+)
+SELECT
+    query_id,
+    sum(times - 1) AS again,
+    min(moment) AS moment,
+    min(stamp) AS stamp,
+    first(text ORDER BY start) FILTER (text IS NOT NULL) AS text,
+    min(start) FILTER (hits IS NOT NULL) AS begins,
+    flatten(list(hits ORDER BY start) FILTER (hits IS NOT NULL)) AS hits,
+    flatten(list(range(start + 1, start + len(hits) + 1) ORDER BY start) FILTER (hits IS NOT NULL))
+        AS places
+FROM screens
 GROUP BY query_id
+"""
+# Events may have the text, too.
+SAID = """
+CREATE TABLE said AS
+SELECT query_id, first(text ORDER BY moment, stamp, text) AS text
+FROM records WHERE query_id IS NOT NULL AND text IS NOT NULL GROUP BY query_id
 """
 WRONG_HITS = """
 SELECT coalesce(query_id, 'without id'), hits::VARCHAR
@@ -121,30 +170,47 @@ LIMIT 1
 ACTIONS = """
 SELECT action, count(*) FROM records WHERE action IS NOT NULL GROUP BY action ORDER BY 2 DESC, 1
 """
-# A click is an impression, too. But clicks alone do not tell a page.
+# A click is an impression, too. But clicks alone do not tell a page. Ordinals count from 0 or 1, in
+# parts of some logs: a page that has neither counts as most do.
 LISTED = """
 CREATE TABLE listed AS
 WITH objects AS (
     SELECT
-        query_id, object, min(ordinal) AS ordinal, min(text) AS text, min(moment) AS moment,
-        bool_or(action = 'impression') AS shown
+        query_id, object, min(ordinal) AS ordinal, min(moment) AS moment, min(stamp) AS stamp,
+        bool_or(action = $view) AS shown
     FROM records
-    WHERE (action = 'impression' OR list_contains($clicks, action))
+    WHERE (action = $view OR list_contains($clicks, action))
         AND query_id IS NOT NULL AND object IS NOT NULL
     GROUP BY query_id, object
+),
+pages AS (
+    SELECT
+        query_id,
+        min(moment) AS moment,
+        min(stamp) AS stamp,
+        list(object ORDER BY ordinal, object) AS shown,
+        list(ordinal ORDER BY ordinal, object) AS ordinals,
+        min(ordinal) AS low,
+        count(*) = count(DISTINCT ordinal) AND low >= 0 AS whole,
+        max(ordinal) - low = count(*) - 1 AS closed
+    FROM objects
+    GROUP BY query_id
+    HAVING bool_or(shown)
+),
+based AS (
+    SELECT
+        *,
+        CASE
+            WHEN low = 0 THEN 0
+            WHEN low = 1 AND closed THEN 1
+            ELSE (SELECT (2 * count(*) FILTER (low = 0) <= count(*))::INT FROM pages)
+        END AS base
+    FROM pages
 )
-SELECT
-    query_id,
-    min(text) AS text,
-    min(moment) AS moment,
-    list(object ORDER BY ordinal, object) AS shown,
-    count(*) = count(DISTINCT ordinal)
-        AND max(ordinal) - min(ordinal) = count(*) - 1
-        AND min(ordinal) IN (0, 1) AS whole
-FROM objects
-GROUP BY query_id
-HAVING bool_or(shown)
+SELECT * EXCLUDE (ordinals), list_transform(ordinals, lambda each: each - base + 1) AS places
+FROM based
 """
+# Ordinals of a later screen may begin anew.
 PAGES = """
 WITH clicked AS (
     SELECT query_id, list(object ORDER BY object) AS clicked
@@ -154,26 +220,37 @@ WITH clicked AS (
 )
 SELECT
     query_id,
-    coalesce(asked.text, listed.text) AS text,
+    coalesce(asked.text, said.text) AS text,
     CASE WHEN {hits} THEN hits ELSE shown END AS documents,
-    CASE WHEN {hits} THEN true ELSE whole END AS whole,
+    CASE
+        WHEN {hits} THEN asked.places
+        WHEN begins >= listed.places[1]
+            THEN list_transform(listed.places, lambda each: each + begins)
+        ELSE listed.places
+    END AS places,
+    CASE WHEN {hits} THEN len(list_distinct(asked.places)) = len(hits) ELSE whole END AS whole,
     coalesce(clicked, []) AS clicked
-FROM asked FULL JOIN listed USING (query_id) LEFT JOIN clicked USING (query_id)
-ORDER BY coalesce(asked.moment, listed.moment), query_id
+FROM asked
+FULL JOIN listed USING (query_id) LEFT JOIN clicked USING (query_id) LEFT JOIN said USING (query_id)
+ORDER BY coalesce(asked.moment, listed.moment), coalesce(asked.stamp, listed.stamp), query_id
 """
-# Ordinals count from 0 in some logs and from 1 in others.
+# Ordinals count from 0 in some logs and from 1 in others, or on each screen anew.
 COUNTS = """
+WITH clicks AS (
+    SELECT object, begins, asked.places[list_position(asked.hits, object)] - ordinal AS off,
+        asked.query_id IS NULL AND listed.query_id IS NULL AS unknown
+    FROM records LEFT JOIN asked USING (query_id) LEFT JOIN listed USING (query_id)
+    WHERE list_contains($clicks, action)
+)
 SELECT
-    (SELECT coalesce(sum(times - 1), 0) FROM asked) AS repeated_queries,
+    (SELECT coalesce(sum(again), 0) FROM asked) AS repeated_queries,
     count(*) FILTER (object IS NULL) AS clicks_without_document,
-    count(*) FILTER (object IS NOT NULL AND asked.query_id IS NULL AND listed.query_id IS NULL)
-        AS clicks_without_query,
-    count(*) FILTER (ordinal IS NOT NULL AND list_contains(asked.hits, object)) - greatest(
-        count(*) FILTER (ordinal = list_position(asked.hits, object)),
-        count(*) FILTER (ordinal = list_position(asked.hits, object) - 1)
+    count(*) FILTER (object IS NOT NULL AND unknown) AS clicks_without_query,
+    count(off) - greatest(
+        count(*) FILTER (off = 0), count(*) FILTER (off = 1),
+        count(*) FILTER (off = begins), count(*) FILTER (off = begins + 1)
     ) AS clicks_at_other_positions
-FROM records LEFT JOIN asked USING (query_id) LEFT JOIN listed USING (query_id)
-WHERE list_contains($clicks, action)
+FROM clicks
 """
 
 
@@ -185,11 +262,13 @@ def read(
     split: str = LOG,
     strays: str = "drop",
     repeats: str = "drop",
+    keys: bool = False,
 ) -> Stream:
     """Read queries and events, and join them by `query_id`: a page per query.
 
     The query of a page is its `user_query`. Its documents are its hits, in their order; or, if it
-    has none, the objects of its impressions and clicks, each at its first ordinal. All ids are
+    has none, the objects of its impressions and clicks, each at its first ordinal. A later screen
+    of a query, with another `from` in its `query_attributes`, goes on behind the first. All ids are
     text.
 
     Args:
@@ -197,18 +276,20 @@ def read(
             one list; perhaps .gz) is as both indexes hold it, or as an export wraps it. Tables
             have columns of these names; those of nested fields may have dots.
         actions: names of actions that are clicks.
-        shown: 'hits', or 'impressions' for a log whose users did not see all hits.
+        shown: 'hits', or 'impressions' for a log whose users did not see all hits, or the name of
+            the action that is an impression, if it is another than `impression` or `view`.
         split: of all pages.
         strays: 'drop' or 'error': clicks on documents that are not on the page.
         repeats: 'drop' or 'error': further clicks on a document of one page, and pages that list a
             document twice.
+        keys: whether to keep `query_id` as the column `page:query_id`.
 
     Returns:
         Pages as `twotowers.logs.sessions` describes, in order of time. Also counted, if there are
         any: clicks_without_query and clicks_without_document, which belong to no page; clicks at
         other positions than their hit; repeated_queries, of which the first text and the first hits
-        count; and pages left out, since they have no text, no document, a document twice, or
-        impressions with gaps.
+        count; pages with missing positions; and pages left out, since they have no text, no
+        document, a document twice, or no positions.
 
     Examples:
         >>> _ = Path("ubi.ndjson").write_text(
@@ -219,7 +300,6 @@ def read(
         >>> [batch["clicks"].to_pylist() for batch in read("ubi.ndjson").batches]
         [[[False, True]]]
     """
-    check_choice(shown, SHOWN, field="shown")
     actions = check_names(actions, field="actions", of="actions", example=CLICKS[0])
     tally = Tally(path, strays=strays, repeats=repeats)
     files = files_of(path)
@@ -227,12 +307,13 @@ def read(
         if isinstance(file, Path) and not file.is_file():
             raise InputError("there is no such file", path=file, expected="UBI")
     pages = _pages(files, path, actions, shown, tally)
-    return Stream(page_batches(pages, split), tally.seen)
+    names = ["position", *([f"{OWN}query_id"] if keys else [])]
+    return Stream(page_batches(pages, split, names), tally.seen)
 
 
 def _pages(
     files: list, path: Source, actions: list[str], shown: str, tally: Tally
-) -> Iterator[tuple[str, list[str], list[bool]]]:
+) -> Iterator[tuple]:
     # DuckDB is imported by those who read such a log only.
     from twotowers.logs.warehouse import database
 
@@ -243,17 +324,20 @@ def _pages(
         connection.execute(RECORDS)
         for file in files:
             _add(connection, file)
-        _check(connection, actions, path)
+        view = _check(connection, actions, shown, path)
         clicks = {"clicks": actions}
         connection.execute(ASKED)
-        connection.execute(LISTED, clicks)
+        connection.execute(SAID)
+        connection.execute(LISTED, {**clicks, "view": view})
         counts = connection.sql(COUNTS, params=clicks)
         (numbers,) = counts.fetchall()
         seen = Counter(dict(zip(counts.columns, map(int, numbers), strict=True)))
+        missed = 0
         pages = PAGES.format(hits="len(hits) > 0" if shown == "hits" else "false")
         for batch in connection.sql(pages, params=clicks).to_arrow_reader(BATCH):
             for page in batch.to_pylist():
                 documents, where = page["documents"], f"query {page['query_id']}"
+                places = page["places"]
                 if lack := _lack(page):
                     seen[f"pages_{lack}"] += 1
                 elif not all(documents):
@@ -261,7 +345,10 @@ def _pages(
                         f"{where}: the id of a hit is missing", path=path, expected="an id per hit"
                     )
                 elif not tally.left_out(documents, where):
-                    yield page["text"], documents, tally.page(documents, page["clicked"], where)
+                    missed += places[-1] > len(places)
+                    clicked = tally.page(documents, page["clicked"], where)
+                    yield page["text"], documents, clicked, places, page["query_id"]
+        seen["pages_missing_positions"] = missed
         tally.seen.update({name: number for name, number in seen.items() if number})
     if not tally.seen["pages"]:
         told = [f"{name.replace('_', ' ')}: {number:,}" for name, number in seen.items() if number]
@@ -278,7 +365,7 @@ def _lack(page: dict) -> str | None:
         return "without_text"
     if not page["documents"]:
         return "without_documents"
-    return None if page["whole"] else "with_gaps"
+    return None if page["whole"] else "without_positions"
 
 
 def _add(connection, file: Path | Frame) -> None:
@@ -293,19 +380,21 @@ def _add(connection, file: Path | Frame) -> None:
         batches = read_batches(file, columns)
         first = next(batches, empty)
         source = "(SELECT to_json(rows) AS json FROM rows)"
-        execute(connection, ADD.format(records=source), rows=chain([first], batches))
+        execute(connection, ADD.format(records=source, moment=MOMENT), rows=chain([first], batches))
         return
     name = escape(str(file)).replace("'", "''")
     try:
-        connection.execute(ADD.format(records=f"read_json_objects('{name}', format = 'auto')"))
+        source = f"read_json_objects('{name}', format = 'auto')"
+        connection.execute(ADD.format(records=source, moment=MOMENT))
     except (duckdb.InvalidInputException, duckdb.IOException) as error:
         raise InputError(
             f"cannot be read: {str(error)[:200]}", path=file, expected="a JSON object per line"
         ) from error
 
 
-def _check(connection, actions: list[str], path: Source) -> None:
-    """Raise InputError for hits that are no list, and for a log without clicks."""
+def _check(connection, actions: list[str], shown: str, path: Source) -> str:
+    """The action that is an impression. Raises InputError for hits that are no list, and for a log
+    without clicks or such an action."""
     for query, hits in connection.execute(WRONG_HITS).fetchall():
         raise InputError(
             f"query {query}: {hits[:60]} was found",
@@ -314,11 +403,23 @@ def _check(connection, actions: list[str], path: Source) -> None:
             expected="a list of ids; or ids with commas between them",
         )
     found = connection.execute(ACTIONS).fetchall()
-    if not {name for name, _ in found} & set(actions):
+    known = dict(found)
+    said = ", ".join(f"{name} ({number:,})" for name, number in found[:10]) or "none"
+    if not {*known} & set(actions):
         raise InputError(
-            "no event is a click; actions are "
-            + (", ".join(f"{name} ({number:,})" for name, number in found[:10]) or "none"),
+            f"no event is a click; actions are {said}",
             path=path,
             field="actions",
-            expected="names of actions that are clicks",
+            expected="names of actions that are clicks"
+            + ("" if known else ", and the events of `ubi_events`"),
         )
+    views = VIEWS if shown in SHOWN else (shown,)
+    view = next((name for name in views if name in known), None)
+    if view is None and shown != SHOWN[0]:
+        raise InputError(
+            f"no event is an impression; actions are {said}",
+            path=path,
+            field="shown",
+            expected="hits, impressions, or the action that is an impression",
+        )
+    return view or VIEWS[0]

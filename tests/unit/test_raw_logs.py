@@ -1,0 +1,332 @@
+"""Logs as they are: what is missing, mixed or left out is said, and the rest is read."""
+
+import json
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import twotowers as tt
+from twotowers.commands.main import main
+from twotowers.errors import InputError
+
+
+def said(capsys, *arguments):
+    """The exit status of a command, and what it printed."""
+    status = main([*map(str, arguments)])
+    printed = capsys.readouterr()
+    return status, printed.out + printed.err
+
+
+def simulated(pages=3000, positions=5, seed=0):
+    """Rows of a log whose examination is 1 / rank, one page after the other."""
+    rng = np.random.default_rng(seed)
+    query = np.repeat(rng.integers(0, 20, pages), positions)
+    document = np.concatenate([rng.permutation(8)[:positions] for _ in range(pages)])
+    attraction = rng.uniform(0.2, 0.9, (20, 8))
+    rank = np.tile(np.arange(1, positions + 1), pages)
+    clicks = rng.random(len(rank)) < attraction[query, document] / rank
+    return pd.DataFrame(
+        {"session": np.repeat(np.arange(pages), positions), "query": query,
+         "document": document, "position": rank, "clicks": clicks.astype(int)}
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def log():
+    return simulated()
+
+
+# What was not clicked is missing
+
+COUNTED = ["query", "document", "position"]
+
+
+@pytest.mark.parametrize("kind", ["pages", "impressions", "cells"])
+def test_every_impression_clicked_is_an_error(log, kind, tmp_path, capsys):
+    rows = log[log["clicks"] == 1]
+    if kind == "impressions":
+        rows = rows.drop(columns="session")
+    if kind == "cells":
+        rows = rows.groupby(COUNTED, as_index=False)["clicks"].sum()
+        rows["impressions"] = rows["clicks"]
+    path = tmp_path / "log.csv"
+    rows.to_csv(path, index=False)
+    commands = [
+        ("propensities",), ("diagnose", "--out", tmp_path / "page.html"),
+        ("weights", "--out", tmp_path / "weights.csv"), ("fit", "--model", "pbm"),
+        ("judgments", "--model", "pbm", "--out", tmp_path / "qrels.txt"),
+    ]  # fmt: skip
+    for name, *options in commands:
+        status, printed = said(capsys, name, path, *options)
+        assert status == 2
+        assert f"each of the {rows['clicks'].sum():,} impressions was clicked" in printed
+
+
+def test_a_log_of_hardly_anything_but_clicks_is_red(log):
+    rest = log[(log["clicks"] == 1) | (log["session"] % 50 == 0)].drop(columns="session")
+    first = tt.diagnose(rest).recommendations[0]
+    assert first.colour == "red"
+    assert "what was not clicked was probably left out" in first.answer
+
+
+def test_no_interval_has_no_width():
+    """Clicks in proportion to examination exactly, as no sample has them."""
+    cells = [
+        (query, document, position, 120, 120 // position // (2 + document))
+        for query in range(30) for document in range(3) for position in (1, 2, 3)
+    ]  # fmt: skip
+    table = pd.DataFrame(cells, columns=[*COUNTED, "impressions", "clicks"])
+    for estimator in ("conditional", "odds", "all_pairs", "adjacent_chain", "pivot_one"):
+        curve = tt.propensities(table, estimator=estimator).curve
+        assert (curve.low[1:] < 0.999 * curve.high[1:]).all()
+        assert all("doubtful" in each for each in curve.reason[1:])
+
+
+# What a reader leaves out
+
+
+def ubi(tmp_path, log, *, click=lambda page, document: (page, document), **further):
+    """A log as UBI: its pages as hits, and clicks on them as `click` names them."""
+    queries, events = [], []
+    for page, rows in log.groupby("session"):
+        hits = [f"d{each}" for each in rows["document"]]
+        queries.append(
+            {"query_id": f"p{page}", "user_query": f"q{rows['query'].iloc[0]}",
+             "query_response_hit_ids": hits, **further}
+        )  # fmt: skip
+        for document, rank in zip(rows["document"], rows["position"], strict=True):
+            if rows["clicks"].iloc[rank - 1]:
+                of, what = click(f"p{page}", f"d{document}")
+                place = {"object": {"object_id": what}, "position": {"ordinal": rank}}
+                events.append({"query_id": of, "action_name": "click", "event_attributes": place})
+    path = tmp_path / "ubi.ndjson"
+    path.write_text("".join(json.dumps(each) + "\n" for each in [*queries, *events]))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("click", "words"),
+    [
+        (lambda page, what: (page, what if page[-1] != "3" else "z"), "not on their page"),
+        (lambda page, what: (page if page[-1] != "3" else "z", what), "queries that the log does"),
+        (lambda page, what: (page, what if page[-1] != "3" else None), "that name no document"),
+    ],
+    ids=["of no document", "of no query", "without a document"],
+)
+def test_what_is_left_out_reaches_every_command_and_the_first_light(
+    log, click, words, tmp_path, capsys
+):
+    path = ubi(tmp_path, log, click=click)
+    first = tt.diagnose(tt.read_log(path)).recommendations[0]
+    assert first.colour == "amber"
+    assert words in first.answer
+    for name, *options in [
+        ("propensities",), ("weights", "--out", tmp_path / "weights.csv"), ("fit",),
+        ("judgments", "--out", tmp_path / "qrels.txt"), ("compare", "--models", "pbm"),
+    ]:  # fmt: skip
+        status, printed = said(capsys, name, path, *options)
+        assert status == 0
+        assert words in printed
+
+
+def test_clicks_that_are_all_off_their_pages_are_said_as_that(log, tmp_path):
+    path = ubi(tmp_path, log, click=lambda page, document: (page, f"ean-{document}"))
+    clicks = f"{log['clicks'].sum():,}"
+    with pytest.raises(InputError, match=f"documents that are not on their page: {clicks}"):
+        tt.propensities(path)
+
+
+# Rows that tell their page
+
+
+def estimates(*log, **how):
+    return tt.propensities(tt.read_log(*log, **how)).curve.estimate
+
+
+def read(log):
+    return log.pages
+
+
+def cells(log):
+    return log.count().frame().to_numpy().tolist()
+
+
+def test_rows_in_any_order_are_sorted(log):
+    mixed = log.sample(frac=1, random_state=1)
+    assert cells(tt.read_log(mixed)) == cells(tt.read_log(log))
+    assert tt.read_log(mixed).pages == tt.read_log(log).pages
+
+
+def test_users_at_the_same_time_have_pages_of_their_own(log, tmp_path):
+    """Rows in the order of time, of two pages in turn, in two files."""
+    turns = log.assign(turn=log["position"] + 10 * (log["session"] // 2)).sort_values(
+        "turn", kind="stable"
+    )
+    for part, rows in enumerate((turns[:7003], turns[7003:])):
+        rows.drop(columns="turn").to_csv(tmp_path / f"part-{part}.csv", index=False)
+    found = tt.read_log(tmp_path)
+    assert cells(found) == cells(tt.read_log(log))
+    first = next(found.batches())
+    assert first["documents"][0].as_py() == log["document"][:5].to_list()
+
+
+@pytest.mark.parametrize("queries", [20, 2], ids=["searches differ", "searches come again"])
+def test_a_visit_has_pages(log, queries):
+    """Three searches of one visit; with two queries, positions start again."""
+    log = log.assign(query=log["query"] % queries)
+    visits = log.assign(session_id=log["session"] // 3).drop(columns="session")
+    with pytest.raises(InputError, match=r"page=\['session_id', 'query'\]"):
+        read(tt.read_log(visits))
+    found = tt.read_log(visits, page=["session_id", "query"])
+    assert (found.pages, cells(found)) == (3000, cells(tt.read_log(log)))
+
+
+def test_searches_of_a_visit_in_no_order_are_refused(log):
+    visits = log.assign(visit=log["session"] // 9, query=0).sample(frac=1, random_state=1)
+    with pytest.raises(InputError, match=r"row \d+: rows of several pages .* in no order"):
+        read(tt.read_log(visits, page=["visit", "query"]))
+
+
+def test_without_positions_a_document_that_comes_again_begins_a_page():
+    rows = pd.DataFrame({"visit": 1, "query": "q", "document": [*"abcabdab"], "clicks": 0})
+    found = tt.read_log(rows, page=["visit", "query"])
+    assert [len(page) for page in next(found.batches())["documents"]] == [3, 3, 2]
+
+
+def test_a_click_in_a_row_of_its_own_is_one_of_its_impression(log):
+    shown = log.assign(clicks=0, at=2 * log.index)
+    clicked = log[log["clicks"] == 1].assign(at=lambda rows: 2 * rows.index + 1)
+    late = clicked.assign(at=10 * clicked["session"] + 9.5)
+    for clicks in (clicked, late):
+        events = pd.concat([shown, clicks]).sort_values("at").drop(columns="at")
+        assert cells(tt.read_log(events)) == cells(tt.read_log(log))
+
+
+def test_rows_that_are_written_twice_are_refused(log):
+    twice = log.loc[log.index.repeat(2)]
+    with pytest.raises(InputError, match="row 2: 1 is the position of two rows of a page"):
+        read(tt.read_log(twice.assign(clicks=0)))
+
+
+def test_second_screens_run_on_or_start_again(log):
+    later = log.assign(position=log["position"] + 5)
+    both = pd.concat([log, later]).sort_values(["session", "position"])
+    assert tt.read_log(both).pages == 3000
+    runs_on = estimates(both)
+    assert runs_on[5:] == pytest.approx(runs_on[:5], rel=0.02)
+    again = pd.concat([log, log]).sort_values("session", kind="stable")
+    assert tt.read_log(again).pages == 6000
+    assert estimates(again) == pytest.approx(estimates(log))
+
+
+@pytest.mark.parametrize("command", ["propensities", "weights", "fit", "judgments", "compare"])
+def test_gaps_keep_their_positions_in_every_command(log, command, tmp_path, capsys):
+    seen = np.random.default_rng(2).random(len(log)) < 0.7
+    path = tmp_path / "log.csv"
+    log[seen].to_csv(path, index=False)
+    models = {"fit": ["--model", "pbm"], "compare": ["--models", "pbm", "dbn"]}.get(command, ())
+    out = ["--out", tmp_path / "out.csv"] if command in ("weights", "judgments") else []
+    status, printed = said(capsys, command, path, *models, *out)
+    assert status == 0
+    missing = log[seen].groupby("session")["position"].agg(["max", "size"])
+    number = (missing["max"] > missing["size"]).sum()
+    assert f"pages that miss positions, and keep those of their documents: {number:,}" in printed
+
+
+def test_gaps_bend_no_curve(log):
+    """Of viewed rows only, by chance and not by clicks."""
+    seen = np.random.default_rng(2).random(len(log)) < 0.7
+    curve = tt.propensities(log[seen])
+    truth = 1 / np.arange(1, 6)
+    assert np.abs(np.log(curve.curve.estimate / truth)).max() < 0.15
+    assert curve.curve.reference == 0
+    fitted = tt.fit(log[seen], "pbm").examination()["estimate"]
+    assert (fitted / fitted[0]).to_numpy() == pytest.approx(truth, rel=0.15)
+
+
+def test_gaps_outlive_a_sessions_file(log, tmp_path):
+    seen = log[np.random.default_rng(2).random(len(log)) < 0.7]
+    tt.read_log(seen).write(tmp_path / "sessions.parquet")
+    assert cells(tt.read_log(tmp_path / "sessions.parquet")) == cells(tt.read_log(seen))
+    with pytest.raises(InputError, match="3 was found where 2 should be"):
+        read(tt.read_log(log[log["position"] != 2], gaps="error"))
+
+
+def test_clicked_rows_that_lost_their_position_are_refused(log):
+    lost = log.assign(position=log["position"].where(log["clicks"] == 0, 0))
+    for how in ({}, {"first": 0}):
+        with pytest.raises(InputError, match="clicks are at position 0, and no other row"):
+            read(tt.read_log(lost, **how))
+    some = log.assign(position=log["position"].astype(float).where(log["session"] != 7))
+    with pytest.raises(
+        InputError, match=r"row 36: a value is missing \(expected a position"
+    ) as told:
+        read(tt.read_log(some))
+    assert "first=0" not in str(told.value)
+
+
+def test_weights_have_the_pages_and_positions_of_the_log(log, tmp_path):
+    own = log.assign(session="s" + log["session"].astype(str), position=log["position"] - 1)
+    tt.weights(tt.read_log(own, first=0)).write(tmp_path / "weights.csv")
+    keys = ["session", "query", "document", "position"]
+    both = own.merge(pd.read_csv(tmp_path / "weights.csv"), on=keys, validate="one_to_one")
+    assert len(both) == len(log)
+    assert (both["clicks"] == both["click"]).all()
+
+
+# One refusal says all, and what to type
+
+
+def tried(printed, capsys):
+    """What the command that an error proposes prints."""
+    line = printed.splitlines()[-1]
+    assert line.startswith("try: twotowers ")
+    return said(capsys, *shlex.split(line)[2:])
+
+
+STRANGE = {"query": "Suchanfrage", "document": "Doku ment", "clicks": "Klick (ja)"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {**STRANGE, "session": "Sitzung", "position": "Rang"},
+        {"document": "article"},
+        {"clicks": "taps", "query": "asked"},
+        {"session": "serp nr", "document": "thing"},
+    ],
+    ids=["all", "documents", "two", "no session"],
+)
+def test_a_missing_column_is_named_and_the_proposed_command_works(log, names, tmp_path, capsys):
+    path = tmp_path / "my log.csv"
+    table = log.assign(document="d" + log["document"].astype(str)).rename(columns=names)
+    table.to_csv(path, index=False)
+    status, printed = said(capsys, "propensities", path)
+    assert status == 2
+    missing = [each for each in ("query", "document", "clicks") if each in names]
+    assert f"no column is named as {' or '.join(missing)}" in printed
+    status, printed = tried(printed, capsys)
+    assert status == 0
+    assert f"{estimates(log)[1]:.3f}" in printed
+
+
+def test_all_faults_of_a_layout_are_in_one_refusal(log, tmp_path, capsys):
+    """A visit, positions from 0, gaps, rows in no order, and a strange name."""
+    path = tmp_path / "log.csv"
+    page = {"session_id": log["session"] // 3, "query": log["session"] % 20}
+    rows = log.assign(**page, position=log["position"] - 1)
+    rows = rows[np.random.default_rng(0).random(len(rows)) < 0.8].drop(columns="session")
+    turns = rows.sort_values("position", kind="stable").rename(columns={"document": "thing"})
+    turns.to_csv(path, index=False)
+    status, printed = said(capsys, "propensities", path)
+    assert status == 2
+    status, printed = tried(printed, capsys)
+    assert status == 0
+    assert "1.000  reference" in printed
+    rows.to_csv(path, index=False)
+    _, printed = said(capsys, "propensities", path)
+    assert "of which 'session_id' has several" in printed
+    assert "positions count from 0" in printed
+    assert tried(printed, capsys)[0] == 0
