@@ -33,8 +33,8 @@ def guessed(path: Source, names: Sequence[str], known: Mapping[str, str]) -> dic
         known: our names -> its columns, as far as they are known.
 
     Example:
-        >>> table = pa.table({"asked": [7, 7, 8], "shop item": ["a", "b", "c"], "at": [1, 2, 1],
-        ...                   "taps": [0, 1, 0]})
+        >>> table = pa.table({"asked": [7, 7, 8, 8], "shop item": [*"abcd"], "at": [1, 2, 1, 2],
+        ...                   "taps": [0, 1, 0, 0]})
         >>> from twotowers.files.frames import Frame
         >>> guessed(Frame(table), table.column_names, {})
         {'clicks': 'taps', 'position': 'at', 'query': 'asked', 'document': 'shop item'}
@@ -53,7 +53,7 @@ def guessed(path: Source, names: Sequence[str], known: Mapping[str, str]) -> dic
     take("clicks", [each for each in free if {*rows[each].astype(str).str.lower()} <= flags])
     steps = {name: (each.diff() == 1).mean() for name, each in numbers.items()}
     ranks = [name for name in free if numbers[name].min() in (0, 1) and steps[name] > 0.3]
-    take("position", [name for name in ranks if rows[name].nunique() < len(rows) / 2])
+    take("position", [name for name in ranks if rows[name].nunique() <= len(rows) / 2])
     distinct = {name: rows[name].nunique() for name in free}
     runs = {name: (rows[name] != rows[name].shift()).sum() for name in free}
     if "impressions" not in known:
