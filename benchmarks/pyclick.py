@@ -23,7 +23,7 @@ from twotowers.experiment.components import build_model
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
-from twotowers.fitting.steps import Problem
+from twotowers.fitting.steps import EMState
 from twotowers.logs.opening import open_log
 from twotowers.models.names import MODELS as SHORT
 from twotowers.models.page import last_clicks
@@ -98,7 +98,7 @@ def main(folder: str, path: str, most: int, rounds: int) -> None:
                     peers[part][at[model.parts[part]]] = values[other].value()
         gaps = {part: np.abs(peers[part] - found[part]).max() for part in parts}
         words = ", ".join(f"{part} {gap:.1e}" for part, gap in gaps.items())
-        problem = Problem(statistics, PRIOR)
+        problem = EMState(statistics, PRIOR)
         reached = (problem.objective(np.concatenate([*each.values()])) for each in (peers, found))
         words += "; log-likelihood with prior {:.4f} and {:.4f}".format(*reached)
         print(f"{name:5} {words}; {seconds:.1f} s and {own_seconds:.2f} s", flush=True)

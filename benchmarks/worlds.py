@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from twotowers.datasets.preprocess import preprocess
-from twotowers.logs.counts import Counts
+from twotowers.logs.counts import Cells, Counts
 from twotowers.logs.policies import ranking_order
-from twotowers.logs.simulation import Sessions, Traffic, simulate_clicks
+from twotowers.logs.simulation import Sessions, Traffic
 from twotowers.models.additive import Additive
 from twotowers.models.relevance import relevance
 from twotowers.randomness import stream
@@ -58,9 +58,8 @@ class World:
             length=self.features.shape[1],
             rng=stream("benchmark traffic", SEED),
         )
-        shown = traffic.impressions(self.order, temperature)
-        rng = stream("benchmark clicks", SEED)
-        return Counts(shown, simulate_clicks(shown, self.chance, rng=rng))
+        shown = tabled(traffic.impressions(self.order, temperature), self.chance.shape)
+        return Counts(shown, stream("benchmark clicks", SEED).binomial(shown, self.chance))
 
     def sessions(self, sessions: int, temperature: float, split: str) -> Sessions:
         """A log session by session."""
@@ -72,6 +71,13 @@ class World:
             temperature=temperature,
             rng=stream("benchmark sessions", SEED, split),
         )
+
+
+def tabled(cells: Cells, shape: tuple[int, ...]) -> np.ndarray:
+    """[queries, documents, positions] impressions of cells."""
+    shown = np.zeros(shape, np.int64)
+    shown[cells.query, cells.document, cells.position] = cells.impressions
+    return shown
 
 
 def standin(split: str, kind: str, queries: int) -> World:

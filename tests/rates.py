@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from twotowers.claims.metrics import correlation
-from twotowers.errors import InputError
 from twotowers.fitting.click_rates import ClickRates, click_mse
 
 # Documents 0-3 are each seen under two neighbouring factors of a circle, document 4 under one.
@@ -186,22 +185,11 @@ def a_fixed_point_ends_the_iteration_early(fit):
     assert (found.examination == 1).all()
 
 
-def bad_starts(fit, start_of):
-    rates = exact()
-    with pytest.raises(InputError, match=r"examination: .*\(1, 3\) \(expected \(1, 4\)\)"):
-        fit(rates, np.ones((1, 3)), steps=1)
-    with pytest.raises(InputError, match=r"examination: .*range"):
-        fit(rates, np.full((1, 4), np.nan), steps=1)
-    with pytest.raises(InputError, match="steps: 0 is out of range"):
-        fit(rates, np.ones((1, 4)), steps=0)
-
-
 PROPERTIES = [
     connected_rates_are_recovered_up_to_one_scale,
     disconnected_rates_are_fitted_but_not_recovered,
     rows_without_weight_change_nothing,
     lanes_do_not_depend_on_each_other,
     same_bytes_again,
-    bad_starts,
 ]
 """Checks of any estimator."""

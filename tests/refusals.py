@@ -11,9 +11,10 @@ import yaml
 def refusals(table: str) -> list[tuple]:
     """Keys, value and words of each row: `path.of.keys: value -> words | words`.
 
-    A value is YAML, and None removes the key. '^' in the words is the path of the keys.
+    A value is YAML, which may go on in an indented line, and None removes the key. '^' in the
+    words is the path of the keys.
     """
-    rows = re.findall(r"^([^\s#]+): ([^\n]*?)\s+-> (.*)$", table, re.MULTILINE)
+    rows = re.findall(r"^([^\s#]+): ((?:.|\n )*?)\s+-> (.*)$", table, re.MULTILINE)
     return [
         (path.split("."), yaml.safe_load(value), words.replace("^", path).split(" | "))
         for path, value, words in rows

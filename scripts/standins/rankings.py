@@ -14,7 +14,7 @@ from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.files.yamls import read_yaml
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.cells import Pairs
-from twotowers.logs.counts import Counts
+from twotowers.logs.counts import of_cells
 from twotowers.logs.policies import ScoredPairs
 from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
@@ -126,8 +126,8 @@ def click_loss(split: str, lists: Rankings, paper: Paper, seed: int):
     random = Policy(ranker="expert", strength=0.0, temperature=1.0)
     log = paper.settings[TOWER].log.model_copy(update={"policy": random})
     policy = ScoredPairs(pairs, relevance=lists.label, score=lists.label)
-    (drawn,) = draw_cells(log, split, policy, seed=seed)
-    counts = Counts(drawn.counts.impressions[None], drawn.counts.clicks[None])
+    drawn = (each.counts for each in draw_cells(log, split, policy, seed=seed))
+    counts = of_cells(drawn, len(lists.lengths), paper.positions)
     inputs = pad(lists.features, lists.offsets, paper.positions)
     return count_loss(Split(inputs, mask(lists.lengths, paper.positions), None, counts))
 

@@ -6,11 +6,9 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.patches import Arc
 
 from papers.chen2024.items import connection
 from papers.chen2024.judges.cells import CLICKS
-from papers.chen2024.judges.theorems import LAST
 from papers.chen2024.simulation import EXAMINATION
 from papers.chen2024.studies import example2 as example2_study
 from tests.claimed import claimed
@@ -26,14 +24,9 @@ matplotlib.use("agg")
 
 PRINTED = ROOT / "papers" / "chen2024" / "published" / "tables.csv"
 BANDS = published.bands("chen2024")
-FIGURES = [
-    "fig3a", "fig3b", "fig4a", "fig4b", "fig4c", "fig4d", "fig5", "fig6",
-    "fig7a", "fig7b", "fig7c", "fig7d", "example2", "redrawn", "real_logs",
-]  # fmt: skip
-TABLES = [
-    "table1", "table2", "table3", "table4", "table5", "table6", "propositions", "convergence",
-    "starts", "theorems", "empty_places",
-]  # fmt: skip
+TEXTS = experiment("chen2024").items
+FIGURES = sorted(name for name, text in TEXTS.items() if text.kind == "figure")
+TABLES = sorted(TEXTS.keys() - {*FIGURES})
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +44,6 @@ def results(tmp_path_factory):
     return lambda names: read(*names)
 
 
-TEXTS = experiment("chen2024").items
 item = partial(drawing, "chen2024")
 
 
@@ -75,13 +67,6 @@ def test_the_study_of_example2_has_the_lanes_that_its_item_takes():
     assert set(studied) - {"position"} == set(drawn.dropna(axis=1))
     lanes = studied[["feature_vectors", "bias_factors", "rows"]].drop_duplicates()
     assert lanes.to_numpy().tolist() == [[3, 2, 4], [3, 2, 8], [3, 5, 7]]
-
-
-def test_every_item_has_a_text_and_a_drawing():
-    assert sorted(TEXTS) == sorted(FIGURES + TABLES)
-    for name, text in TEXTS.items():
-        assert text.kind == ("figure" if name in FIGURES else "table")
-        assert hasattr(item(name), "draw" if name in FIGURES else "tex")
 
 
 @pytest.mark.parametrize("name", FIGURES + TABLES)
@@ -222,15 +207,6 @@ def test_a_missing_lane_is_named(results):
         item("table1").table(whole.iloc[:0], BANDS)
 
 
-@pytest.mark.parametrize("name", FIGURES + TABLES)
-def test_a_missing_study_is_named(name, results):
-    needs = TEXTS[name].needs
-    rest = results(needs)
-    for missing in needs:
-        with pytest.raises(InputError, match=missing):
-            item(name).table(rest[rest["setting"] != missing], BANDS)
-
-
 def test_connection_counts_draws_over_seeds_and_repeats():
     frames = select(claimed("chen2024"), setting="connectivity-yahoo")
     table = connection.table(frames, BANDS, dataset="yahoo", sweep="contexts")
@@ -284,15 +260,6 @@ def test_the_text_s_numbers_are_drawn_where_they_are_printed(results):
         assert (zone.get_x(), zone.get_x() + zone.get_width()) == (5, 10)
 
 
-def test_fig5_draws_an_arc_per_shared_pair_and_a_colour_per_component(results):
-    table = table_of("fig5", results)
-    for axes, number in zip(item("fig5").draw(table).axes, LAST, strict=True):
-        shared = select(table, components=number, metric="shared_documents")["value"]
-        arcs = [patch for patch in axes.patches if isinstance(patch, Arc)]
-        assert len(arcs) == (shared > 0).sum()
-        assert len({line.get_color() for line in axes.get_lines()}) == number
-
-
 def test_fig6_has_the_truth_and_every_run(results):
     table = table_of("fig6", results)
     truth = select(table, components=3, method="truth").sort_values("position")["value"]
@@ -303,20 +270,3 @@ def test_fig6_has_the_truth_and_every_run(results):
     found = select(results(["k3"]), repair="plain", position=7, metric="position_bias")
     summary = over_seeds(found.assign(value=np.exp(found["value"])), ["metric"])
     assert select(each, statistic="mean")["value"].item() == summary["value"].item()
-
-
-def test_redrawn_keeps_the_two_kinds_of_run_apart(results):
-    table = select(table_of("redrawn", results), statistic="mean", source="reproduced")
-    lanes = table.groupby("lists").size()
-    assert lanes.to_dict() == {"once": 4 * 5, "each": 2 * 5}, "those made up here"
-    each = select(table_of("redrawn", results), lists="each", method="naive", metric="mcc")
-    assert each["statistic"].str.startswith("run ").sum() == 10
-
-
-def test_example2_interval_is_that_of_a_frequency(results):
-    table = table_of("example2", results)
-    where = {"feature_vectors": 50, "bias_factors": 10, "rows": 100}
-    row = select(table, **where, metric="simulated").iloc[0]
-    error = select(table, **where, metric="standard_error")["value"].item()
-    assert row["high"] - row["value"] == pytest.approx(1.96 * error)
-    assert select(table, metric="estimate")[["low", "high"]].isna().all(axis=None)

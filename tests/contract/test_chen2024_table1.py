@@ -15,7 +15,7 @@ from papers.chen2024.studies.theorems import relevance_of
 from tests.lists import read_lists
 from twotowers.claims.metrics import correlation, ndcg
 from twotowers.fitting.alternating import alternate
-from twotowers.fitting.click_rates import ClickRates, click_mse, fit_naive, simulate_rates
+from twotowers.fitting.click_rates import ClickRates, click_mse, fit_naive
 from twotowers.randomness import stream
 
 AUTHORS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "chen2024_k2"
@@ -30,7 +30,8 @@ def sample(lists, merged=None) -> ClickRates:
     """Rates of a million clicks per row; `merged` gives a pair of positions from 0."""
     feature, factor = lists.rows
     chance = relevance_of(lists)[feature] * EXAMINATION[factor]
-    rate = simulate_rates(np.tile(chance, (LANES, 1)), 1_000_000, stream("click rates", 0))
+    clicks = stream("click rates", 0).binomial(1_000_000, np.tile(chance, (LANES, 1)))
+    rate = (clicks / 1_000_000).astype(np.float32)
     if merged:
         factor[factor == merged[1]] = merged[0]
     return ClickRates(feature, np.tile(factor, (LANES, 1)), rate, np.ones_like(rate), 10_000, 10)

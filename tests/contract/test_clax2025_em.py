@@ -10,9 +10,8 @@ from papers.clax2025.claims import CLAIMS
 from papers.clax2025.items import priors
 from papers.clax2025.names import HIDDEN, NINTH
 from papers.clax2025.studies.em_gradient import click_loss_difference, posteriors
-from tests.items import drawing, experiment
+from tests.items import experiment
 from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, judge
-from twotowers.claims.published import bands
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 ITEMS = experiment("clax2025", "paper").items
@@ -94,10 +93,3 @@ def test_rounds_are_compared_on_their_own_division():
     table = priors.table(found[found["setting"].isin(ITEMS["rounds"].needs)], None)
     assert set(table["n"]) == {1}
     assert "--" in priors.tex(table)
-
-
-def test_ranks_are_drawn():
-    figure = drawing("clax2025", "by_rank", "paper")
-    table = figure.table(by_rank(), bands("clax2025"))
-    assert set(table["setting"]) == set(ITEMS["by_rank"].needs)
-    assert len(figure.draw(table).axes) == 5

@@ -96,15 +96,6 @@ def test_more_is_significant_where_runs_of_a_query_count():
     assert r"LTR features & $1$ & $0$ & $0$ & $0$ \\" in table.tex(rows)
 
 
-def test_zou_and_chance_are_drawn():
-    figure = item("fig3.1")
-    rows = figure.table(select(printed(), setting="random"), bands("hager2024"))
-    values = rows.set_index(["method", "source"])["value"]
-    assert values["DLA", "published"] == 6.236
-    assert values["Random", "reproduced"] == values["Random", "published"] == 6.693
-    assert len(figure.draw(rows).axes) == 1
-
-
 def test_tokens_alone_tell_segments_and_texts():
     texts = np.array([[[5, -1], [6, 4]], [[7, 8], [9, -1]], [[9, -1], [-1, -1]]])
     for length in (5, 9):
@@ -146,18 +137,6 @@ def test_a_table_has_ours_above_the_printed_and_marks():
     assert tex.count("midrule") == 3
 
 
-def test_propensities_are_drawn():
-    figure = item("fig3.2")
-    rows = select(printed(), metric="propensity")
-    logs = rows.assign(metric="position_bias", value=np.log(rows["value"]))
-    table = figure.table(logs, bands("hager2024"))
-    both = table.pivot_table(
-        index=["estimator", "position"], columns="source", values="value"
-    ).dropna()
-    assert np.allclose(both["reproduced"], both["published"])
-    assert len(figure.draw(table).axes) == 2
-
-
 def test_counts_are_those_of_a_log_by_hand(tmp_path):
     pages, annotations = tmp_path / "pages.parquet", tmp_path / "annotations.parquet"
     rows = {
@@ -183,8 +162,3 @@ def test_counts_are_those_of_a_log_by_hand(tmp_path):
             "percent_several": 100 / 3,
         }
     )
-    table = item("table3.1")
-    rows = table.table(found.assign(setting="counts", seed=1), bands("hager2024"))
-    (line,) = [each for each in table.tex(rows).splitlines() if each.startswith("Sessions &")]
-    assert line.startswith(r"Sessions & -- & \textcolor{gray}{--} & $2$ & ")
-    assert "$1{,}779{,}017$" in line

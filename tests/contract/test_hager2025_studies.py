@@ -20,7 +20,7 @@ from papers.hager2025.stopping import FITS as STOPPING
 from papers.hager2025.stopping import named
 from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
 from tests.claimed import claimed
-from tests.items import built, drawing, experiment
+from tests.items import drawing, experiment
 from twotowers.claims import published
 from twotowers.claims.longform import read_results, write_results
 from twotowers.claims.statistics import BAND, select
@@ -313,59 +313,6 @@ def test_items_are_drawn_from_studies_and_settings(name, seeds, small):
     assert all(panel.get_lines() for panel in figure.axes)
 
 
-def test_appendix_a_shows_one_seed_and_sums_up_all(small):
-    table = item("appendixA").table(small, BANDS)
-    points = select(table, metric=["truth", "estimate", "component"])
-    assert points["n"].eq(1).all()
-    assert len(points) == 4 * 30 * 3
-    sums = table.drop(points.index)
-    assert sums["n"].eq(2).all()
-    assert len(sums) == 4 * 4
-
-
-def test_fits_are_tabled_by_where_they_end():
-    """A row per fit and strength; of fits without epochs a dash."""
-    bias = of(*STOPPED)
-    ends = bias[bias["setting"].isin(["stopped-early", "optimum"])]
-    epochs = select(ends, setting="stopped-early", position=1).assign(
-        metric="epochs", position=None, value=9.0
-    )
-    draw = built(
-        "fits",
-        "hager2025",
-        rows=[
-            {"setting": "stopped-early", "temperature": 0.333, "start": "random", "title": "early"},
-            {"setting": "optimum", "temperature": 0.333, "title": "exact"},
-        ],
-    )
-    table = draw.table(pd.concat([ends, epochs]), BANDS)
-    at_10 = select(table, metric="error", position=10).set_index(["setting", "strength"])["value"]
-    assert at_10["stopped-early", -1] == pytest.approx(0.2)
-    assert at_10["optimum", 1] == pytest.approx(-0.09)
-    lines = draw.tex(table).splitlines()
-    assert r"early & $0.333$ & $-1$ & $0.140$ & $0.200$ & $0.280$ & 9 \\" in lines
-    assert r"exact & $0.333$ & $1$ & $-0.063$ & $-0.090$ & $-0.126$ & -- \\" in lines
-
-
-def test_changes_by_another_start_are_tabled_by_sessions():
-    table = item("starts").table(of(*STARTS), BANDS)
-    cells = table.set_index(["sessions", "metric"])["value"]
-    assert cells[2048, "largest_change"] == pytest.approx(1.2)
-    assert cells[2048, "positions_changed"] == 1
-    assert cells[131072, "positions_changed"] == 0
-    assert cells[8192, "error_random"] == pytest.approx(0.6)
-    assert cells[8192, "error_zero"] == pytest.approx(0, abs=1e-9)
-    assert r"2,048 & $1.200$ & 1.0 of 25 & $1.200$ & $0.000$ \\" in item("starts").tex(table)
-
-
-def test_regimes_are_tabled_whole(small):
-    table = item("appendixA_features").table(small, BANDS)
-    assert set(table["regime"]) == set(appendix_a.REGIMES)
-    assert len(table) == len(appendix_a.REGIMES) * 4
-    tex = item("appendixA_features").tex(table)
-    assert "isolated, features overlap & 6 & 0.0" in tex
-
-
 def test_the_factors_of_figure_5_are_all_combinations():
     assert "factors" not in experiment("hager2025", "paper").items
     paper = experiment("hager2025", "paper", only="factors")
@@ -384,11 +331,6 @@ def test_the_factors_of_figure_5_are_all_combinations():
     assert (setting.log.record, setting.log.sessions.train) == ("sessions", 2_500_000)
     steps = setting.training.batch * setting.training.steps
     assert steps == pytest.approx(2_500_000, rel=1e-3)
-    draw = drawing("hager2025", "factors", "paper")
-    rows = pd.DataFrame({"setting": needs, "metric": "ndcg@10", "value": 0.7}).assign(
-        strength=1.0, seed=1, position=pd.NA
-    )
-    assert draw.tex(draw.table(rows, BANDS)).count("$0.700$") == len(needs)
 
 
 def test_the_embedding_item_compares_errors_with_the_published():

@@ -16,7 +16,6 @@ from papers.zhang2023.store import DEVICES, SLOTS, Store, examined, logging_orde
 from papers.zhang2023.studies import postulate4, theory, webstore
 from papers.zhang2023.winners import (
     CHOSEN_BY,
-    METHODS,
     POLICIES,
     REMEDIES,
     SOURCES,
@@ -35,7 +34,6 @@ from twotowers.claims import published
 from twotowers.claims.claims import CONTRADICTED, REPRODUCED, judge
 from twotowers.claims.statistics import paired_p, select
 from twotowers.report.comparison import comparison_view
-from twotowers.report.figures import save
 
 AUTHORS = published.results("zhang2023")
 BANDS = published.bands("zhang2023")
@@ -215,43 +213,6 @@ def test_tables_of_fits(results, name):
         assert "$^{*}$" in text
 
 
-@pytest.mark.parametrize("name", ["fig6", "fig7", "curves", "truth", "truth_yahoo"])
-def test_figures_of_fits(results, name, tmp_path):
-    item = drawing("zhang2023", name)
-    table = item.table(results, BANDS)
-    assert on_the_page(name, table)["rows"]
-    save(item.draw(table), [tmp_path / "figure.svg"])
-    assert (tmp_path / "figure.svg").stat().st_size > 5000
-
-
-def crossed() -> pd.DataFrame:
-    """All methods lose .1 under labels, and nothing under rankers."""
-    rows = []
-    for setting in experiment("zhang2023", "paper").items["table1x"].needs:
-        label = "label" in setting
-        weights = (1.0, 0.5, 0.25, 0.0) if label else (1.0, 0.5)
-        own = [(0.0, 0.5), (0.0, 0.4), (0.0, 0.3)]
-        if setting.endswith(("-biased", "-dla")):
-            own = [(0.0,), (np.nan,), (np.nan,)]
-        lanes = product(weights, *own, SEEDS)
-        for weight, temperature, scale, rate, seed in lanes:
-            base = {"setting": setting, "mixing_weight": weight, "temperature": temperature,
-                    "reversal_scale": scale, "examination_dropout": rate, "seed": seed}  # fmt: skip
-            quality = 0.5 + (0.5 if label else 0.2) * weight
-            rows.append({**base, "metric": "policy_ndcg@10", "value": quality})
-            rows.append({**base, "metric": "ndcg@5", "value": 0.6 - 0.1 * weight * label})
-    return pd.DataFrame(rows).assign(position=pd.NA)
-
-
-def test_cross_examination(tmp_path):
-    results = crossed()
-    item = drawing("zhang2023", "table1x", "paper")
-    table = item.table(results, BANDS)
-    assert set(table["method"]) == set(METHODS)
-    assert on_the_page("table1x", table)["rows"]
-    save(item.draw(table), [tmp_path / "figure.svg"])
-
-
 # Theory.
 
 
@@ -384,33 +345,6 @@ def test_a_small_store_is_trained_on_and_put_online():
     # Gains are over PAL's own, on the same visits.
     assert (values["pal"][["click_rate_gain", "users_gain"]] == 0).all()
     assert values["biased", "click_rate_gain"] != 0
-
-
-def test_tables_of_the_store_say_that_they_are_proxies():
-    rows = select(AUTHORS, setting="webstore").assign(seed=1)
-    for name in ("table2", "table3"):
-        item = drawing("zhang2023", name)
-        table = item.table(rows, BANDS)
-        assert table["note"].str.contains("proxy").all()
-        assert on_the_page(name, table)["published"]
-        assert "A proxy" in item.tex(table)
-
-
-def test_curves_of_both_towers(tmp_path):
-    rows = []
-    for weight, tower, seed in product(POLICIES, ("observation", "relevance", "both"), SEEDS):
-        base = {"setting": "postulate4", "mixing_weight": weight, "tower": tower, "seed": seed}
-        half = {"observation": 4.0, "relevance": 16.0, "both": 4.0}[tower]
-        rows.append({**base, "metric": "steps_to_share", "value": half})
-        rows += [
-            {**base, "metric": "explained", "step": step, "value": min(step / 2 / half, 1)}
-            for step in (1, 4, 16, 64)
-        ]
-    results = pd.DataFrame(rows).assign(position=pd.NA)
-    item = drawing("zhang2023", "postulate4")
-    table = item.table(results, BANDS)
-    assert on_the_page("postulate4", table)["rows"]
-    save(item.draw(table), [tmp_path / "figure.svg"])
 
 
 def test_postulate4_watches_both_towers_learn(tmp_path):

@@ -47,7 +47,6 @@ from twotowers.files.rankings import read_rankings
 from twotowers.logs.counting import count_cells, seen
 from twotowers.logs.observed import observed_splits
 from twotowers.logs.sessions import seen_in
-from twotowers.rankers.svm import sample_queries, train_rank_svm
 from twotowers.root import ROOT
 from twotowers.splits import LOG, SPLITS
 from twotowers.standins.logs import generate_log
@@ -82,7 +81,7 @@ NOTE = "Data: generated stand-in for mslr30k. Scale: tiny. Seeds: 7."
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("road")
+    return tmp_path_factory.mktemp("pipeline")
 
 
 @pytest.fixture(scope="module")
@@ -213,15 +212,6 @@ def test_ultras_preparation_is_that_of_all_splits_at_once(raw, tmp_path, log10):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
-def test_preprocessing_keeps_short_lists_of_relevant_queries(raw, rankings):
-    assert read_rankings(raw["train"]).lengths.max() > 25, "there is something to truncate"
-    for split in SPLITS:
-        lists = read_rankings(getattr(rankings, split))
-        assert lists.lengths.max() <= 25
-        assert np.maximum.reduceat(lists.label, lists.offsets[:-1]).min() > 0
-        assert np.abs(lists.features).max() < 25, "logarithms of at most 1e8"
-
-
 def test_a_policy_scores_and_ranks_every_document_of_every_split(policy, rankings):
     table = pd.read_parquet(policy)
     assert table.columns.tolist() == ["split", "query", "document", "relevance", "score", "rank"]
@@ -234,33 +224,6 @@ def test_a_policy_scores_and_ranks_every_document_of_every_split(policy, ranking
     for _, rows in table.sort_values("rank").groupby(["split", "query"]):
         assert rows["rank"].tolist() == list(range(1, len(rows) + 1))
         assert rows["score"].is_monotonic_decreasing
-
-
-def test_an_expert_needs_no_training(rankings, tmp_path):
-    path = tmp_path / "expert.parquet"
-    train_policy.main(
-        rankings, [path], relevance="annotated", ranker="expert", settings=None, seed=7
-    )
-    table = pd.read_parquet(path)
-    assert (table["score"] == table["relevance"]).all()
-    labels = [read_rankings(getattr(rankings, split)).label for split in SPLITS]
-    np.testing.assert_array_equal(table["relevance"], np.concatenate(labels))
-
-
-def test_a_ranking_svm_learns_from_a_share_of_the_training_queries(rankings, tmp_path):
-    path = tmp_path / "svm.parquet"
-    settings = {"share": 0.5, "cost": 20}
-    train_policy.main(
-        rankings, [path], relevance="annotated", ranker="svm", settings=settings, seed=7
-    )
-    table = pd.read_parquet(path)
-    lists = {split: read_rankings(getattr(rankings, split)) for split in SPLITS}
-    labelled = sample_queries(lists["train"], 0.5, seed=7)
-    assert len(labelled.queries) == len(lists["train"].queries) // 2
-    weights = train_rank_svm(labelled, cost=20)
-    for split, rows in table.groupby("split"):
-        np.testing.assert_array_equal(rows["relevance"], lists[split].label)
-        np.testing.assert_allclose(rows["score"], lists[split].features @ weights, rtol=1e-5)
 
 
 def test_a_log_does_not_depend_on_which_other_strengths_there_are(clicks, policy, tmp_path):
@@ -280,20 +243,6 @@ def test_a_fit_measures_every_lane(fit):
     lanes = table.groupby(["strength", "temperature", "weighting"])
     assert len(lanes) == len(STRENGTHS) * len(TEMPERATURES) * 2
     assert np.isfinite(table["value"]).all()
-
-
-def test_a_study_says_what_it_is_about(study):
-    table = pd.read_parquet(study)
-    assert table[["paper", "setting", "seed"]].drop_duplicates().to_numpy().tolist() == [
-        [PAPER, "appendix_a", 7]
-    ]
-
-
-def test_studies_that_share_a_module_differ_in_their_name_only(study, rankings, tmp_path):
-    run_appendix(rankings, tmp_path / "other.parquet", name="other")
-    expected = pd.read_parquet(study).assign(setting="other")
-    found = pd.read_parquet(tmp_path / "other.parquet")
-    pd.testing.assert_frame_equal(found, expected, check_dtype=False, check_categorical=False)
 
 
 def test_a_figure_says_where_its_data_came_from(figure):
@@ -573,22 +522,6 @@ def test_a_log_in_xml_keeps_its_own_reader(tmp_path, monkeypatch):
 # Real data: fetch, parse, preprocess
 
 
-LETOR = {
-    "train": "2 qid:1 1:0.5 3:-1 # a comment\r\n0 qid:1 2:1e3\r\n",
-    "validation": "1 qid:8 1:1 2:2 3:3\n",
-    "test": "0 qid:9 1:0\n\n4 qid:9 3:7  \n",
-}
-
-
-def local_data(folder: Path, texts=LETOR) -> dict:
-    """Write LETOR files, and declare them as a configuration would."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for split, text in texts.items():
-        (folder / f"{split}.txt").write_text(text, newline="")
-    splits = {split: f"{split}.txt" for split in SPLITS}
-    return {"name": "mine", "width": 3, "label_max": 4, "splits": splits}
-
-
 def fetched(folder: Path, source) -> Path:
     path = folder.with_name("manifest.json")
     fetch_dataset.main([], [path], source=source, folder=str(folder))
@@ -600,29 +533,6 @@ def parse(inputs: list[Path], path: Path, entry: Source, split: str) -> None:
     facts = {"format": entry.format, "label_max": entry.label_max, "width": entry.width}
     facts["reading"] = dict(entry.reading)
     parse_dataset.main(inputs, [path], split=split, **facts)
-
-
-def test_a_manifest_tells_which_files_were_read(tmp_path):
-    source = local_data(tmp_path / "data")
-    found = json.loads(fetched(tmp_path / "data", source).read_text())
-    assert found == {
-        split: {
-            "path": str(tmp_path / "data" / f"{split}.txt"),
-            "sha256": hashlib.sha256(text.encode()).hexdigest(),
-            "bytes": len(text),
-        }
-        for split, text in LETOR.items()
-    }
-
-
-def test_a_split_is_parsed(tmp_path):
-    declared = local_data(tmp_path / "data")
-    inputs = [fetched(tmp_path / "data", declared)]
-    parse(inputs, tmp_path / "a.parquet", resolve(declared), "train")
-    lists = read_rankings(tmp_path / "a.parquet")
-    assert lists.query.tolist() == [1, 1]
-    assert lists.label.tolist() == [2, 0]
-    assert lists.features.tolist() == [[0.5, 0, -1], [0, 1000, 0]]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="real data: ../shared/data is not on this machine")

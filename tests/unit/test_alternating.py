@@ -1,6 +1,6 @@
 """Alternation on click rates: the textbook's rules, closed forms, slow loops, lanes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -8,8 +8,6 @@ import pytest
 from scipy.special import xlog1py, xlogy
 
 from tests.rates import (
-    FACTOR,
-    FEATURE,
     PROPERTIES,
     a_factor_never_seen_stays_as_it_started,
     a_fixed_point_ends_the_iteration_early,
@@ -23,9 +21,8 @@ from tests.rates import (
     rows_of,
     steps_are_these,
 )
-from twotowers.errors import InputError
 from twotowers.fitting.alternating import ExpectationMaximisation, LeastSquares, alternate
-from twotowers.fitting.click_rates import RateEstimate, click_mse, fit_naive, simulate_rates
+from twotowers.fitting.click_rates import RateEstimate, click_mse, fit_naive
 
 least_squares = partial(alternate, rule=LeastSquares())
 em = partial(alternate, rule=ExpectationMaximisation())
@@ -139,59 +136,6 @@ def test_click_mse_is_the_mean_over_weighted_rows():
         ]
         wanted = sum(w * e for w, e in errors) / sum(w for w, _ in errors)
         assert click_mse(rates, found)[lane] == pytest.approx(wanted)
-
-
-def test_simulated_rates_are_binomial():
-    chance = np.tile([0.0, 0.1, 0.5, 1.0], (4000, 1))
-    clicks = 50
-    rate = simulate_rates(chance, clicks, np.random.default_rng(0))
-    assert rate.dtype == np.float32
-    np.testing.assert_allclose(rate * clicks, np.round(rate * clicks), atol=1e-4)
-    variance = chance[0] * (1 - chance[0]) / clicks
-    np.testing.assert_array_less(
-        np.abs(rate.mean(0) - chance[0]), 4 * np.sqrt(variance / 4000) + 1e-6
-    )
-    np.testing.assert_allclose(rate.var(0), variance, rtol=0.1)
-
-
-def test_simulated_rates_per_lane():
-    few, many = simulate_rates(
-        np.full((2, 2000), 0.5), np.array([[1], [10_000]]), np.random.default_rng(0)
-    )
-    assert set(few) == {0, 1}
-    assert many.std() < 0.01
-
-
-@pytest.mark.parametrize(
-    ("chance", "clicks", "field"), [(1.5, 10, "chance"), (np.nan, 10, "chance"), (0.5, 0, "clicks")]
-)
-def test_simulation_out_of_range(chance, clicks, field):
-    with pytest.raises(InputError, match=field):
-        simulate_rates(np.array([chance]), clicks, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"feature": FEATURE + 1}, r"feature: 5 is out of range \(expected in \[0, 5\)\)"),
-        ({"factor": FACTOR[None] - 1}, r"factor: -1 is out of range"),
-        ({"rate": np.full((1, 9), np.nan)}, r"rate: nan is out of range \(expected in \[0, 1\]\)"),
-        ({"weight": np.full((1, 9), -1.0)}, r"weight: -1.0 is out of range"),
-        ({"weight": np.ones((2, 9))}, r"weight: has shape \(2, 9\) \(expected \(1, 9\)\)"),
-        ({"feature": FEATURE[1:]}, r"feature: has shape \(8,\) where rates have \(1, 9\)"),
-    ],
-)
-def test_bad_rates(change, message):
-    with pytest.raises(InputError, match=message):
-        replace(exact(), **change)
-
-
-@pytest.mark.parametrize("start", [-0.1, np.nan, np.full(5, 2)])
-def test_bad_starts_of_relevance(start):
-    with pytest.raises(InputError, match="relevance: the start is out of range"):
-        em(exact(), np.ones((1, 4)), steps=1, relevance=start)
-    with pytest.raises(InputError, match=r"relevance: .*\(4,\) \(expected \(1, 5\)\)"):
-        em(exact(), np.ones((1, 4)), steps=1, relevance=np.ones(4))
 
 
 @dataclass(frozen=True)

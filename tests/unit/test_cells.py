@@ -98,22 +98,6 @@ def log(tmp_path_factory):
     return path, arrays
 
 
-def test_exact_counts_of_a_larger_log(log, tmp_path):
-    path, (_, documents, clicks) = log
-    rows = count_sessions(path, tmp_path / "c.parquet")
-    key = (documents * 10 + np.arange(10)).ravel()
-    codes, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
-    found = pq.read_table(tmp_path / "c.parquet")
-    assert rows == len(found) == len(codes)
-    assert found["document"].to_numpy().tolist() == (codes // 10).tolist()
-    assert found["position"].to_numpy().tolist() == (codes % 10 + 1).tolist()
-    assert found["query"].to_numpy().tolist() == (codes // 400).tolist()
-    assert found["impressions"].to_numpy().tolist() == counts.tolist()
-    assert found["clicks"].to_numpy().tolist() == np.bincount(inverse, clicks.ravel()).tolist()
-    types = {each.name: str(each.type) for each in found.schema}
-    assert (types["position"], types["impressions"], types["clicks"]) == ("int32", "int64", "int64")
-
-
 def test_several_files_and_any_memory_give_the_same_bytes(log, tmp_path, monkeypatch):
     path, _ = log
     whole, parts = tmp_path / "whole.parquet", tmp_path / "counted.parquet"

@@ -204,12 +204,6 @@ def test_one_page_that_links_two_halves_is_a_large_error_and_said():
     assert curve.reason[1] == ""
 
 
-def test_a_log_without_clicks_has_no_curve():
-    curve = fit_conditional(PairCounts.of_arrays([0, 0], [0, 1], [5, 5], [0, 0]))
-    assert np.isnan(curve.estimate[1])
-    assert curve.reason[1] == conditional.UNCLICKED
-
-
 @pytest.mark.parametrize(
     ("pair", "factor", "message"),
     [
@@ -227,9 +221,6 @@ def test_numbers_of_pairs_and_factors_are_checked(pair, factor, message):
 def test_bad_input():
     with pytest.raises(InputError, match="5 of 3 impressions in row 1"):
         PairCounts.of_arrays([0, 0], [0, 1], [3, 3], [1, 5])
-    counts, _ = drawn()
-    with pytest.raises(InputError, match="reference"):
-        fit_conditional(counts, reference=9)
 
 
 def enumerated(n, c, theta):
@@ -313,17 +304,6 @@ def test_very_uneven_impressions():
     """Of one pair: (c_1 / n_1) / (c_0 / n_0), far from where the search starts."""
     counts = PairCounts.of_arrays([0, 0], [0, 1], [10**7, 1], [10, 1])
     assert fit_conditional(counts).estimate[1] == pytest.approx(10**6, rel=1e-6)
-
-
-def test_few_clicks_beside_a_very_strong_link_count_in_full():
-    strong, weak = [0.8e12, 0.4e12], [40, 10]
-    counts = PairCounts.of_arrays(
-        [0, 0, 1, 1], [0, 1, 1, 2], [1e12, 1e12, 100, 100], [*strong, *weak]
-    )
-    curve = fit_conditional(counts, errors="information")
-    assert curve.estimate == pytest.approx([1, 1 / 2, 1 / 8], rel=1e-6)
-    assert curve.error[2] == pytest.approx(np.sqrt(1 / 40 + 1 / 10), rel=1e-6)
-    assert curve.swaps[2] == pytest.approx(32, rel=1e-6)
 
 
 def test_few_clicks_between_very_strong_links_count_in_full():

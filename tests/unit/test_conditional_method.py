@@ -1,4 +1,4 @@
-"""Method `conditional` on the road: the curve of `fit_conditional`, of each lane's log."""
+"""Method `conditional` in the pipeline: the curve of `fit_conditional`, of each lane's log."""
 
 import numpy as np
 import pytest

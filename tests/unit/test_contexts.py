@@ -7,7 +7,6 @@ import pytest
 
 from papers.chen2024.models.contextual import Contextual
 from papers.chen2024.simulation import EXAMINATION, POSITIONS, WEIGHTS
-from twotowers.errors import InputError
 from twotowers.identifiability.contexts import (
     assign_contexts,
     bias_features,
@@ -35,11 +34,6 @@ def test_padding_is_one_more_vector():
     feature, factor = places.padded(vectors)
     assert feature.tolist() == [*vectors, *[19] * 10]
     assert factor.tolist() == [*places.shown, *places.empty]
-
-
-def test_one_context_leaves_the_positions():
-    places = assign_contexts(np.array([4, 10]), 1, seed=9)
-    assert places.shown.tolist() == [*range(4), *range(10)]
 
 
 def test_a_place_has_its_context_however_long_the_list_is():
@@ -103,14 +97,3 @@ def test_bias_features_are_the_context_and_ten_times_the_position():
 def test_relevance_by_label():
     found = Contextual().attractive(np.array([4.0, 0, 2, 3, 1]))
     np.testing.assert_allclose(found, [1, 0.1, 0.28, 0.52, 0.16])
-
-
-@pytest.mark.parametrize("contexts", [0, 2.5, True])
-def test_contexts_out_of_range(contexts):
-    with pytest.raises(InputError, match=r"contexts: .* is out of range"):
-        assign_contexts(np.array([3, 3]), contexts, seed=0)
-
-
-def test_lists_too_long():
-    with pytest.raises(InputError, match="a list has 11 documents"):
-        assign_contexts(np.array([11, 3]), 5, seed=0)

@@ -158,11 +158,6 @@ def test_sources_that_a_person_must_get_say_how(tmp_path, name):
         assert part in str(caught.value)
 
 
-def test_unknown_checksum_is_said(tmp_path):
-    with pytest.raises(InputError, match="SHA-256: not known"):
-        fetch(source("mq2008"), tmp_path)
-
-
 def local(tmp_path, **splits):
     """A declared source, and its files."""
     for path in splits.values():

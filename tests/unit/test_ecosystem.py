@@ -64,23 +64,6 @@ def test_the_citation_names_every_paper():
     assert not references
 
 
-def test_the_workflow_catalogue_finds_what_it_looks_for():
-    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
-    deployment = {"conda", "apptainer", "apptainer+conda", "report"}
-    assert set(usage["software-stack-deployment"]) == deployment
-    readme = (ROOT / "README.md").read_text(encoding="utf-8").lower()
-    assert "snakemake" in readme
-    assert "workflow" in readme
-    assert (ROOT / "Snakefile").is_file()
-    assert list((ROOT / "rules").glob("*.smk"))
-
-
-def test_the_configuration_files_are_described():
-    text = (ROOT / "config" / "README.md").read_text(encoding="utf-8")
-    for path in (ROOT / "config").glob("*.*"):
-        assert f"`{path.name}`" in text or path.name == "README.md"
-
-
 def test_ci_runs_what_is_there():
     targets = re.findall(r"^([\w./-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     jobs = [job for path in WORKFLOWS for job in yaml.safe_load(path.read_text())["jobs"].values()]

@@ -261,22 +261,6 @@ def test_closed_form_of_a_prior():
     np.testing.assert_allclose(found, [4 / 13, 1 / 23, 1 / 3, 9 / 11])
 
 
-def test_a_prior_is_part_of_what_never_falls():
-    cells = make_cells(PositionBased(), shown=5)
-    prior = Prior(parts={"attraction": (0.5, 1.5), "examination": (1, 2)})
-    fitted = fit(cells, prior=prior)
-    assert (np.diff(fitted.history) >= 0).all()
-    assert fitted.converged
-    best = fitted.history[-1]
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        near = {
-            part: np.clip(values + rng.normal(0, 1e-3, len(values)), 0, 1)
-            for part, values in fitted.parameters.items()
-        }
-        assert fit(cells, prior=prior, start=near, iterations=1).history[0] < best + 1e-6
-
-
 def test_acceleration_reaches_the_same_sooner():
     cells = make_cells(PositionBased(), shown=500)
     fast, plain = (
@@ -300,20 +284,6 @@ def test_what_was_never_shown_is_not_known():
     smooth = fit(cells, prior=Prior(parts={"attraction": (1, 4)}))
     assert smooth.parameters["attraction"][1] == 0.25
     assert smooth.unknown()["attraction"] == 0.25
-
-
-def test_cells_may_be_split_and_reordered():
-    cells = make_cells(PositionBased())
-    once = cells.clicks // 2
-    rng = np.random.default_rng(0)
-    order = rng.permutation(2 * len(once))
-    first = cells._replace(impressions=once, clicks=once)
-    rest = cells._replace(impressions=cells.impressions - once, clicks=cells.clicks - once)
-    halves = [np.concatenate(pair)[order] for pair in zip(first, rest, strict=True)]
-    plain = {"iterations": 30, "tolerance": 0, "accelerate": False}
-    whole, split = (fit(each, **plain) for each in (cells, Cells(*halves)))
-    for part, values in whole.parameters.items():
-        np.testing.assert_allclose(split.parameters[part], values, rtol=1e-9)
 
 
 def test_certain_clicks_and_skips_stay_finite():
@@ -352,47 +322,6 @@ class Elsewhere(PositionBased):
 def test_wrong_models(model, message):
     with pytest.raises(InputError, match=message):
         fit(make_cells(PositionBased()), model, start={"attraction": 0.6, "examination": 0.7})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"start": {"examination": 1.5}}, r"start: examination is out of range"),
-        ({"start": {"examination": np.nan}}, r"start: examination is out of range"),
-        ({"start": {"examination": [0.5]}}, r"start: examination has shape \(1,\)"),
-        ({"start": {"trust": 0.5}}, r"start: 'trust' is no part"),
-        ({"start": {"examination": 0}}, r"start: the clicks are impossible"),
-        ({"prior": Prior(parts={"trust": (1, 1)})}, r"prior: has the parts \['trust'\]"),
-        ({"iterations": 0}, r"iterations: 0 is out of range"),
-        ({"tolerance": -1}, r"tolerance: -1 is out of range"),
-    ],
-)
-def test_bad_arguments(change, message):
-    with pytest.raises(InputError, match=message):
-        fit(make_cells(PositionBased()), **change)
-
-
-@pytest.mark.parametrize("numbers", [(-1, 2), (3, 2), (1, 2e9), (0.5, np.nan)])
-def test_priors_that_nobody_can_imagine(numbers):
-    for prior in ({"successes": numbers[0], "trials": numbers[1]}, {"parts": {"x": numbers}}):
-        with pytest.raises(InputError, match="prior"):
-            Prior(**prior)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"document": np.array([0, -1])}, r"pair: -1 is out of range"),
-        ({"position": np.array([0, 1])}, r"position: 1 is out of range"),
-        ({"impressions": np.array([np.inf, 5])}, r"impressions: inf is out of range"),
-        ({"clicks": np.array([6, 0])}, r"clicks: 6 is out of range .*to the impressions"),
-        ({"clicks": np.array([-1, 0])}, r"clicks: -1 is out of range"),
-    ],
-)
-def test_bad_cells(change, message):
-    good = Cells(*(np.array(each) for each in ([0, 1], [0, 0], [5, 5], [1, 2])))
-    with pytest.raises(InputError, match=message):
-        Statistics.of_cells(POSITION_BASED, *good._replace(**change), pairs=2, positions=1)
 
 
 def test_the_fit_of_rare_clicks_ends_at_the_maximum():

@@ -10,7 +10,6 @@ from twotowers.errors import InputError
 from twotowers.experiment.components import components
 from twotowers.experiment.config import read_config
 from twotowers.experiment.matrix import expanded
-from twotowers.experiment.observed import ObservedLog, Shares
 from twotowers.experiment.paper import load_paper
 from twotowers.experiment.parts import Examination
 from twotowers.experiment.simulated import SimulatedLog
@@ -162,12 +161,6 @@ def test_what_may_be_left_out(load):
         assert getattr(paper, part) == {}
 
 
-def test_studies_and_settings_may_have_seeds_of_their_own(load):
-    experiment = load(put(EXPERIMENT, ["settings", "fit", "seeds"], [3, 4, 5]))
-    found = {name: experiment.seeds_of(name) for name in ("fit", "lemma", "real")}
-    assert found == {"fit": [3, 4, 5], "lemma": [1], "real": [8, 9]}
-
-
 def test_an_item_of_some_scales_takes_along_what_only_it_needs(load):
     slow = EXPERIMENT["items"]["fig1"] | {"needs": ["fit", "slow", "lemma"], "scales": ["paper"]}
     changed = put(EXPERIMENT, ["items", "fig2"], slow)
@@ -209,16 +202,6 @@ def test_a_scale_may_fit_the_logs_of_some_data_sets(load):
     assert set(mine.settings) == {"fit", "far"}
     with pytest.raises(InputError, match=r"scales\.smoke\.datasets.*'yaho'"):
         load(put(changed, ["scales", "smoke", "datasets"], ["yaho"]), scale="smoke")
-
-
-def test_only_a_ranker_has_a_kind(load):
-    with pytest.raises(InputError, match="unknown setting 'kind'"):
-        load(put(EXPERIMENT, ["training", "deep", "kind"], "deep"))
-    ranker = EXPERIMENT["training"]["deep"]
-    large = put(EXPERIMENT, ["rankers", "large"], ranker | {"kind": "deep"})
-    assert load(large).rankers["large"].kind == "deep"
-    with pytest.raises(InputError, match=r"rankers.large: 'kind' is missing .*one of 'deep'"):
-        load(put(EXPERIMENT, ["rankers", "large"], ranker))
 
 
 def test_overrides_of_a_scale_apply_to_that_scale_only(load):
@@ -354,8 +337,24 @@ rankers.svm.csot: 1 -> rankers.svm | did you mean 'cost'
 rankers.deep: {share: 1, cost: 1} -> ^
 scales.laptop.sessions: ~ -> logs.main | 'sessions' is missing | of the scale
 training.deep.steps: 0 -> ^ | at least 1
+training.deep.kind: deep -> unknown setting 'kind'
+rankers.large: {learning_rate: 0.1} -> rankers.large | 'kind' is missing | one of 'deep'
+scales.laptop.towers: {net: {layers: [2]}} -> scales.laptop.towers.net | 'net' is not declared
+settings.fit.model: {tower: deep, examination: knwon} -> did you mean 'known'
 logs.main.dataset: yandex -> ^ | 'yandex' is a click log
-logs.main.bootstrap: true -> a simulated log has no 'bootstrap'
+logs.main.split: {train: 0.8} -> a simulated log has no 'split'
+logs.main.queries: test -> ^ | 'test' | 'train'
+logs.main.queries: {fisrt: 5} -> unknown setting 'fisrt' | did you mean 'first'
+logs.main.queries: {first: 0} -> ^.first | at least 1
+logs.main.record: pages -> ^ | 'cells', 'sessions'
+logs.main: {dataset: mslr30k, relevance: annotated, policy: {ranker: expert, noise: session},
+    queries: {ranked: once}} -> noise in each session ranks anew each time
+logs.real: {from: dataset, dataset: mslr30k, split: {train: 0.8, validation: 0.1, test: 0.1}}
+    -> logs.real.dataset | 'mslr30k' is rankings with labels
+logs.real: {from: dataset, dataset: yandex, split: {train: 0.8, validation: 0.1, test: 0.1},
+    user: additive} -> logs.real | a real log has no 'user'
+logs.real: {from: dataset, dataset: yandex, split: {train: 0.8, validation: 0.1, test: 0.2}}
+    -> logs.real.split | add up to 1
 logs.main.user: {kind: [additve]} -> ^ | did you mean 'additive'
 logs.main.user: {kind: additive, centre: []} -> user.centre | []
 logs.main.policy.strength: [1, 0, 1.0] -> strength: is [1.0, 0.0, 1.0]
@@ -393,28 +392,6 @@ def test_a_drawing_chooses_rows_by_columns_that_there_are(load):
         with pytest.raises(InputError, match=rf"fig1.draw.{key}: .*'temperatur' .*'temperature'"):
             load(drawn)
     load(put(EXPERIMENT, *wrong))  # The item needs studies, too, whose columns are not known.
-
-
-REAL = {"from": "dataset", "dataset": "yandex", "split": {"train": 0.8, "validation": 0.1}}
-
-
-@pytest.mark.parametrize(
-    ("changes", "parts"),
-    [
-        ({"dataset": "mslr30k"}, ["logs.real.dataset", "'mslr30k' is rankings with labels"]),
-        ({"user": "additive"}, ["logs.real", "a real log has no 'user'"]),
-        ({"split": REAL["split"] | {"test": 0.2}}, ["logs.real.split", "add up to 1"]),
-    ],
-)
-def test_a_real_log_is_one_and_says_only_how_it_is_divided(load, changes, parts):
-    log = REAL | {"split": REAL["split"] | {"test": 0.1}}
-    real = load(put(EXPERIMENT, ["logs", "real"], log)).logs["real"]
-    assert isinstance(real, ObservedLog)
-    assert (real.split, real.lanes) == (Shares(**log["split"]), {})
-    with pytest.raises(InputError) as caught:
-        load(put(EXPERIMENT, ["logs", "real"], log | changes))
-    for part in parts:
-        assert part in str(caught.value)
 
 
 BY_PAIR, SHOWN = {"queries": "train"}, {"record": "sessions"}
@@ -546,21 +523,6 @@ def test_a_setting_may_name_a_tower_which_a_scale_may_override(load):
     for scale, layers in (("smoke", [2]), ("paper", [8, 4])):
         tower = load(changed, scale=scale).settings["fit"].model.tower
         assert (tower.name, tower.options) == ("dense", {"layers": tuple(layers)})
-
-
-def test_an_unknown_named_tower_is_refused(load):
-    changed = put(EXPERIMENT, ["scales", "smoke", "towers"], {"net": {"layers": [2]}})
-    with pytest.raises(InputError, match=r"scales\.smoke\.towers\.net: 'net' is not declared"):
-        load(changed, scale="smoke")
-
-
-def test_known_examination_is_a_part_like_a_table(load):
-    model = {"kind": "additive", "tower": "deep", "examination": "known"}
-    changed = put(EXPERIMENT, ["settings", "fit", "model"], model)
-    assert load(changed).settings["fit"].model.examination.kind == "known"
-    changed = put(EXPERIMENT, ["settings", "fit", "model", "examination"], "knwon")
-    with pytest.raises(InputError, match="did you mean 'known'"):
-        load(changed)
 
 
 def test_training_without_steps_is_a_pass_over_a_lanes_own_queries(load):

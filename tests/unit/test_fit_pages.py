@@ -12,7 +12,7 @@ from twotowers.files import blocks, distinct
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
-from twotowers.fitting.steps import Problem
+from twotowers.fitting.steps import EMState
 from twotowers.models.chances import Chance, Share
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.names import MODELS
@@ -72,7 +72,7 @@ def test_fits_do_not_depend_on_cores_and_only_by_rounding_on_blocks(name, monkey
     _, statistics = statistics_of({**HIDDEN, **SEEN}[name], 300)
     whole = fit(statistics, prior=Prior(1, 3))
     at = np.concatenate([*whole.parameters.values()])
-    totals = Problem(statistics, Prior(1, 3)).totals(at)
+    totals = EMState(statistics, Prior(1, 3)).totals(at)
     monkeypatch.setattr(blocks, "CELLS", 40)
     found = []
     for cores in (1, 3):
@@ -85,7 +85,7 @@ def test_fits_do_not_depend_on_cores_and_only_by_rounding_on_blocks(name, monkey
     for part, values in alone.parameters.items():
         assert together.parameters[part].tobytes() == values.tobytes()
         assert together.trials[part].tobytes() == alone.trials[part].tobytes()
-    for parted, entire in zip(Problem(statistics, Prior(1, 3)).totals(at), totals, strict=True):
+    for parted, entire in zip(EMState(statistics, Prior(1, 3)).totals(at), totals, strict=True):
         np.testing.assert_allclose(parted, entire, rtol=1e-12, atol=1e-12)
 
 
@@ -136,7 +136,7 @@ def test_pages_of_thousands_of_documents_do_not_underflow(name):
     np.testing.assert_allclose(plain, logs, rtol=1e-9)
     assert np.isfinite(plain).all()
     statistics = Statistics.of_pages(model, distinct_pages(np.zeros(shape, int), clicks, where))
-    problem, sizes = Problem(statistics), statistics.sizes
+    problem, sizes = EMState(statistics), statistics.sizes
     ends = np.concatenate([np.full(size, values.get(part, 0.9)) for part, size in sizes.items()])
     assert problem.objective(ends) == pytest.approx(plain.sum(), rel=1e-9)
     trials = problem.split(problem.totals(ends))["attraction"][1]
@@ -183,12 +183,12 @@ HARD = {name: HIDDEN[name] for name in ("dcm", "ccm", "dbn", "sdbn")} | {"fading
 
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("name", HARD)
-def test_tails_have_the_expectations_of_single_places(name, few):
+def test_suffixes_have_the_expectations_of_single_places(name, few):
     """Pages may be many and of few pairs, or fewer than their pairs. Likelihoods agree, too."""
     model, _, pair, clicks, where = log_of(HARD[name], 20 if few else 500)
     pair = pair + PAIRS * np.arange(len(pair))[:, None] if few else pair
     pages = distinct_pages(pair, clicks, where, pairs=pair.max() + 2)
-    problem = Problem(Statistics.of_pages(model, pages), Prior(1, 3))
+    problem = EMState(Statistics.of_pages(model, pages), Prior(1, 3))
     assert problem.chain
     values = np.random.default_rng(1).uniform(0.1, 0.9, problem.size)
     new, objective = problem.measured_step(values)
@@ -204,14 +204,14 @@ def test_models_of_documents_and_positions_and_own_steps_are_left_to_single_plac
     _, _, pair, clicks, where = log_of(HIDDEN["dbn"], 50)
     for given in (Mixed(), Own(), SEEN["cm"]):
         pages = distinct_pages(pair, clicks, where)
-        assert Problem(Statistics.of_pages(given, pages)).chain is None
+        assert EMState(Statistics.of_pages(given, pages)).chain is None
 
 
 @pytest.mark.parametrize("name", HIDDEN)
 def test_the_gradient_of_q_is_that_of_the_likelihood(name):
     """Thesis, Eq. 5.10, for every model: an E-step of another model would have another gradient."""
     _, statistics = statistics_of(HIDDEN[name], 300)
-    problem = Problem(statistics)
+    problem = EMState(statistics)
     point = np.random.default_rng(1).uniform(0.2, 0.8, problem.size)
     totals = problem.totals(point)
     shares, trials = problem.shares(totals, point), totals[1]
@@ -234,7 +234,7 @@ def test_em_never_falls_and_ends_at_a_maximum(name, prior):
     assert fitted.converged
     assert fitted.history[-1] >= plain.history[-1] - 1e-6
     assert len(fitted.history) < 2000
-    problem = Problem(statistics, prior)
+    problem = EMState(statistics, prior)
     best = np.concatenate(list(fitted.parameters.values()))
     value = problem.objective(best)
     inside = np.flatnonzero((best > 1e-3) & (best < 1 - 1e-3))
@@ -320,7 +320,7 @@ def test_counts_are_those_by_hand(name):
 def test_counts_maximise_the_likelihood(name):
     _, statistics = statistics_of(SEEN[name], 500)
     fitted = fit_counts(statistics)
-    problem = Problem(statistics)
+    problem = EMState(statistics)
     best = np.concatenate(list(fitted.parameters.values()))
     assert fitted.history[-1] == problem.objective(best)
     for place in np.flatnonzero(~np.isnan(best)):
@@ -363,5 +363,3 @@ def test_what_cannot_be_fitted_is_refused():
     _, statistics = statistics_of(SEEN["gctr"], 50)
     with pytest.raises(InputError, match="no expectations"):
         fit_em(statistics)
-    with pytest.raises(InputError, match="shared a page"):
-        Statistics.of_cells(HIDDEN["ubm"], *np.zeros((4, 1), int), pairs=1, positions=1)

@@ -6,9 +6,8 @@ import pytest
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
-from twotowers.experiment.settings import Setting
 from twotowers.files.rankings import read_rankings, write_rankings
-from twotowers.jobs.fit import annotated, fit_setting
+from twotowers.jobs.fit import annotated
 from twotowers.jobs.measures import measure
 from twotowers.logs.described import read_documents, write_documents
 from twotowers.logs.observed_pages import observed_pages
@@ -20,12 +19,6 @@ from twotowers.standins.uva import WIDTH, generate_annotations, generate_documen
 SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}
 REAL = read(AnyLog, {
     "from": "dataset", "dataset": "uva", "record": "sessions", "features": True, "split": SHARES,
-})  # fmt: skip
-SETTING = read(Setting, {
-    "model": {"kind": "position_based", "tower": "linear"}, "log": REAL,
-    "training": {
-        "learning_rate": 0.05, "batch": 50, "steps": 10, "epochs": 3, "patience": 1, "min_delta": 0,
-    },
 })  # fmt: skip
 
 
@@ -77,16 +70,6 @@ def test_annotations_are_measured_as_a_loop_measures_them(files):
     assert found["ndcg@10"] == pytest.approx(np.mean(shares), rel=1e-5)
     assert 0 < found["mrr@10"] <= 1
     assert measure(Fitted(scores=None), split, 0, judged) == []
-
-
-def test_a_setting_on_features(files):
-    found = fit_setting(files, SETTING, seed=1).set_index("metric")["value"]
-    assert {"dcg@10", "ndcg@10", "mrr@10", "mean_conditional_perplexity"} <= set(found.index)
-    assert np.isfinite(found).all()
-    without = {name: path for name, path in files.items() if name != ANNOTATIONS}
-    again = fit_setting(without, SETTING, seed=1).set_index("metric")["value"]
-    assert "dcg@10" not in again.index
-    assert again["mean_perplexity"] == found["mean_perplexity"]
 
 
 def test_a_document_without_features_is_refused(files, tmp_path):

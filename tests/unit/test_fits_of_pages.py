@@ -7,13 +7,11 @@ import pytest
 from flax import nnx
 
 from benchmarks.worlds import cells_of
-from tests.tasks import setting_of
-from tests.unit.simulated import POSITIONS, WIDTH, policies, read, settled, simulated, write_world
+from tests.unit.simulated import POSITIONS, WIDTH, policies, read, simulated, write_world
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask, pad
 from twotowers.fitting.gradient import mean_loss
 from twotowers.fitting.newton import fit_embedding, fit_linear
-from twotowers.jobs.fit import fit_setting
 from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions
 from twotowers.logs.lane_sessions import counts_of
@@ -22,7 +20,6 @@ from twotowers.methods.starts import starts_of
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
-from twotowers.splits import SPLITS
 from twotowers.towers.lane import Lane
 from twotowers.towers.two_towers import two_towers
 
@@ -150,17 +147,6 @@ def test_starts_that_there_are_not(folder, pages, start, changes, message):
         starts_of(task, fresh(task), start)
 
 
-def test_a_lane_from_the_truth_begins_nearer_to_it(folder, pages):
-    lanes, start = started("random", "truth")
-    task = task_of(folder, pages, lanes=lanes)
-    random, truth = likelihood.fit(task, start=start)
-    error = [
-        np.abs(np.diff(fitted.bias) + np.diff(np.log(np.arange(1, POSITIONS + 1)))).max()
-        for fitted in (random, truth)
-    ]
-    assert error[1] < error[0]
-
-
 def test_what_stops_a_fit(folder, pages):
     watched = []
     likelihood_fit = descent.gradient_fit
@@ -238,24 +224,3 @@ def test_counts_of_sessions_are_their_cells(folder, pages):
         counted = cells_of(log, 6)
         np.testing.assert_array_equal(found.impressions[number], counted.impressions)
         np.testing.assert_array_equal(found.clicks[number], counted.clicks)
-
-
-# Settings.
-
-
-@pytest.mark.parametrize(
-    "method", [{"kind": "likelihood", "stop_on": "train", "start": ["zero"]}, "newton"]
-)
-def test_a_setting_on_pages(folder, pages, method):
-    files = {name: folder / f"{name}.parquet" for name in (*SPLITS, "policy")}
-    given = {
-        "model": {"tower": "embedding"}, "method": method, "training": TRAINING,
-        "log": settled(record="sessions"),
-    }  # fmt: skip
-    setting = setting_of(given)
-    results = fit_setting({**files, "clicks": pages}, setting, seed=3)
-    assert np.isfinite(results["value"]).all()
-    assert len(results.groupby(["strength", "temperature"])) == 4
-    assert {"position_bias", "ndcg@10", "policy_ndcg@10", "nll"} <= set(results["metric"])
-    best = results[(results["metric"] == "policy_ndcg@10") & (results["strength"] == 1)]
-    assert best.set_index("temperature")["value"][0] == pytest.approx(1)

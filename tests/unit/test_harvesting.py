@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import minimize
 
 from tests.unit.test_conditional import links_of_one_query
-from twotowers.errors import InputError
 from twotowers.fitting.conditional import APART, UNCLICKED
 from twotowers.fitting.curves import ALONE
 from twotowers.fitting.harvesting import harvest
@@ -132,11 +131,6 @@ def test_what_is_not_linked_has_a_reason():
         assert curve.reason[2] == UNCLICKED
     apart = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 2, 3], [9] * 4, [5, 2, 4, 3])
     assert [harvest(apart, each).reason[3] for each in ("all_pairs", "pivot_one")] == [APART] * 2
-
-
-def test_no_such_estimator():
-    with pytest.raises(InputError, match="did you mean 'pivot_one'"):
-        harvest(counted(*drawn()), "pivot")
 
 
 def test_all_pairs_where_every_impression_was_clicked():

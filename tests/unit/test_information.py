@@ -1,7 +1,5 @@
 """Standard errors and intervals of fitted probabilities, against closed forms and other ways."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -14,7 +12,7 @@ from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
-from twotowers.fitting.steps import Problem
+from twotowers.fitting.steps import EMState
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.protocol import ONCE
 
@@ -49,7 +47,7 @@ def test_errors_are_those_of_a_numeric_hessian(name):
     best = np.concatenate(list(fitted.parameters.values()))
     error = np.concatenate([found[part].error for part in fitted.parameters])
     free = np.flatnonzero((best > 0.01) & (best < 0.99))
-    problem = Problem(statistics)
+    problem = EMState(statistics)
     best = np.where(np.isnan(best), 0.5, best)
     np.testing.assert_allclose(error[free], by_differences(problem, best, free), rtol=1e-3)
     assert len(free) >= 0.6 * (~np.isnan(best)).sum()
@@ -129,7 +127,7 @@ def test_a_hidden_edge_has_the_slope_of_the_likelihood():
     fitted = fit_em(statistics, tolerance=1e-13)
     assert fitted.parameters["attraction"][1] < 1e-3
     found = intervals(statistics, fitted.parameters)["attraction"]
-    problem = Problem(statistics)
+    problem = EMState(statistics)
     best = np.concatenate(list(fitted.parameters.values()))
     best = np.where(np.isnan(best), 0.5, best)
     moved = best.copy()
@@ -138,39 +136,6 @@ def test_a_hidden_edge_has_the_slope_of_the_likelihood():
     assert 1 / found.error[1] == pytest.approx(slope, rel=1e-2)
     assert found.low[1] == 0
     assert found.high[1] == pytest.approx(1 - 0.05 ** (1 / slope), rel=1e-2)
-
-
-def bootstrap(statistics, fitted, *, repeats, **options):
-    """Per part the spread of fits to logs that are drawn from the log, page by page."""
-    rng, draws = np.random.default_rng(0), []
-    share = statistics.number / statistics.number.sum()
-    start = {
-        part: np.clip(np.where(np.isnan(values), 0.5, values), 1e-3, 1 - 1e-3)
-        for part, values in fitted.parameters.items()
-    }
-    if "examination" in start:
-        start["examination"][0] = 1
-    for _ in range(repeats):
-        number = rng.multinomial(int(statistics.number.sum()), share).astype(float)
-        again = replace(statistics, number=number)
-        draws.append(fit_em(again, start=start, **options).parameters)
-    return {part: np.std([draw[part] for draw in draws], axis=0, ddof=1) for part in start}
-
-
-@pytest.mark.parametrize("name", ["pbm", "dbn", "ccm"])
-def test_errors_are_those_of_the_bootstrap(name):
-    _, statistics = statistics_of(HIDDEN[name], 3000)
-    options = {"prior": Prior(1, 4), "tolerance": 1e-9}
-    if name == "pbm":  # whose scale a prior would leave to move
-        options["prior"] = Prior()
-    fitted = fit_em(statistics, **options)
-    drawn = bootstrap(statistics, fitted, repeats=40, **options)
-    found = fitted.intervals
-    ratio = np.concatenate([found[part].error / drawn[part] for part in found])
-    kept = np.concatenate([fitted.parameters[part] for part in found])
-    ratio = ratio[(kept > 0.05) & (kept < 0.95) & np.isfinite(ratio)]
-    assert 0.85 < np.median(ratio) < 1.15
-    assert 0.6 < ratio.min() < ratio.max() < 1.6
 
 
 def test_a_prior_counts_with_what_it_imagines():
@@ -247,23 +212,6 @@ def test_the_scale_is_held_and_a_flat_direction_is_not_told(name, second):
     assert apart["attraction"].error[0] == pytest.approx(np.sqrt(0.4 * 0.6 / 100), rel=1e-3)
     assert np.isnan(apart["attraction"].error[1])
     assert (apart["attraction"].low[1], apart["attraction"].high[1]) == (0, 1)
-
-
-def test_queries_that_share_no_page_are_solved_apart():
-    """As one dense matrix would: the same log twice, under other numbers of pairs."""
-    model, _, pair, clicks, where = log_of(HIDDEN["dbn"], 600)
-    twice = np.concatenate([pair, pair + PAIRS])
-    log = twice, np.tile(clicks, (2, 1)), np.tile(where, (2, 1))
-    statistics = Statistics.of_pages(model, distinct_pages(*log, pairs=2 * PAIRS))
-    fitted = fit_em(statistics, tolerance=1e-13)
-    found = intervals(statistics, fitted.parameters)
-    best = np.concatenate(list(fitted.parameters.values()))
-    free = np.flatnonzero((best > 0.01) & (best < 0.99))
-    problem = Problem(statistics)
-    error = np.concatenate([found[part].error for part in found])
-    best = np.where(np.isnan(best), 0.5, best)
-    np.testing.assert_allclose(error[free], by_differences(problem, best, free), rtol=2e-3)
-    assert LENGTH < PAIRS < len(free)
 
 
 def test_blocks_are_inverted_in_parts_and_too_large_ones_left_out(monkeypatch, caplog):

@@ -5,10 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from tests.fuzz import oracle
 from twotowers.datasets import letor
 from twotowers.datasets.letor import read_letor
 from twotowers.errors import InputError
@@ -131,60 +128,6 @@ def test_a_packed_file_is_unpacked(tmp_path):
     assert read_letor(path, width=2).features.tolist() == [[0, 5]]
 
 
-FEATURE = st.one_of(
-    st.integers(-1000, 1000).map(str),
-    st.floats(-1e30, 1e30).map(repr),
-    st.floats(0, 1).map("{:.6f}".format),
-    st.floats(0, 1e9).map("{:.3e}".format),
-)
-BLANK = st.sampled_from([" ", "  ", "\t", " \t "])
-
-
-@st.composite
-def letor_texts(draw) -> tuple[str, int]:
-    """Ragged queries that recur, sparse rows, and every quirk of layout."""
-    width = draw(st.integers(1, 12))
-    lines = []
-    for _ in range(draw(st.integers(1, 12))):
-        # The file has at least one feature, so that the width can be inferred.
-        indices = sorted(draw(st.sets(st.integers(1, width), min_size=0 if lines else 1)))
-        pairs = [f"{index}:{draw(FEATURE)}" for index in indices]
-        label = draw(st.sampled_from(["0", "1", "2", "4", "1.0", "0.5"]))
-        tokens = [label, f"qid:{draw(st.integers(0, 4))}", *pairs]
-        comment = draw(st.sampled_from(["", "#docid = a:1", "# 1:nan # qid:3"]))
-        lines.append(draw(BLANK).join(tokens) + draw(st.sampled_from(["", " ", "\t "])) + comment)
-        lines.extend(draw(st.sampled_from([[], [""], ["   "], ["# remark"]])))
-    ends = draw(st.sampled_from(["\n", "\r\n"]))
-    return ends.join(lines) + draw(st.sampled_from(["", ends])), width
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(letor_texts(), st.integers(1, 300))
-def test_equals_the_oracle(tmp_path, monkeypatch, text_and_width, chunk):
-    text, width = text_and_width
-    monkeypatch.setattr(letor, "CHUNK_BYTES", chunk)
-    rankings = read_letor(write(tmp_path, text), width=width)
-    oracle.assert_equal(rankings, oracle.parse(text.encode(), width, 4), width)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(letor_texts(), st.data())
-def test_damaged_text_is_refused_or_read_as_the_oracle_reads_it(tmp_path, text_and_width, data):
-    text, width = text_and_width
-    at = data.draw(st.integers(0, len(text) - 1))
-    text = text[:at] + data.draw(st.sampled_from([*" :.#-+\nqxe09", "\x00", "é"])) + text[at + 1 :]
-    path = write(tmp_path, text)
-    expected = oracle.parse(path.read_bytes(), width, 4)
-    try:
-        rankings = read_letor(path, width=width, label_max=4)
-    except InputError as error:
-        oracle.assert_blamed(error.line, expected)
-    else:
-        # scikit-learn is more lenient: it takes +1 for an index, say.
-        if isinstance(expected, list):
-            oracle.assert_equal(rankings, expected, width)
-
-
 @real_data
 def test_mq2008_has_its_published_counts():
     folds = [
@@ -213,11 +156,3 @@ def test_mslr_sample_has_its_counts(name, rows, queries):
     if name == "test.txt":
         counts = np.bincount(rankings.label.astype(int))
         assert counts.tolist() == [1023, 604, 243, 20, 10]
-
-
-@real_data
-def test_mslr_sample_equals_the_oracle(tmp_path):
-    lines = (DATA / "mslr_web30k_sample" / "vali.txt").read_bytes().splitlines(True)[:200]
-    text = b"".join(lines)
-    rankings = read_letor(write(tmp_path, text), width=136)
-    oracle.assert_equal(rankings, oracle.parse(text, 136, 4), 136)

@@ -81,17 +81,6 @@ def test_features_are_those_of_the_definitions(texts):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_token_twice_in_a_query_counts_twice(texts):
-    _, titles, abstracts = texts
-    title, abstract = padded(titles), padded(abstracts)
-    corpus = Corpus.of([(title, abstract)], VOCABULARY)
-    once, twice = (
-        lexical_features(np.tile(tokens, (len(title), 1)), title, abstract, corpus)
-        for tokens in ([3, PAD], [3, 3])
-    )
-    np.testing.assert_allclose(twice[:, :9], 2 * once[:, :9], rtol=1e-5)
-
-
 def test_no_pairs():
     corpus = Corpus.of([], VOCABULARY)
     none = np.zeros((0, 2), int)

@@ -274,13 +274,6 @@ def test_joint_tests_have_their_level():
     assert together("few", np.eye(6), np.ones(6)).reason
 
 
-def test_same_seed_same_answer():
-    given, relevance = draw(11, queries=40)
-    one, two = (misfit(*given, score=relevance, seed=3, folds=2) for _ in range(2))
-    assert one.tests.equals(two.tests)
-    assert one.overlap.equals(two.overlap)
-
-
 @pytest.mark.parametrize("kind", ["linear", "deep"])
 def test_biases_that_are_given_stay(kind):
     given, _ = draw(12, queries=40)

@@ -14,7 +14,7 @@ from twotowers.experiment.components import components
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
 from twotowers.losses.cells import cell_logits, cell_losses, click_losses
-from twotowers.losses.likelihood import CountLoss, SessionLoss
+from twotowers.losses.likelihood import CountLoss
 from twotowers.models.additive import Additive, inverse_rank
 from twotowers.models.chances import Chance
 from twotowers.models.document_rate import DocumentRate
@@ -126,25 +126,6 @@ def test_objective_and_gradient_equal_brute_force(model, objective):
     np.testing.assert_allclose(
         gradient["bias"]["embedding"][...][:, 0], by_bias, rtol=1e-3, atol=1e-3
     )
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_sessions_are_the_same_objective_as_their_cells(model):
-    pages = 50
-    query = RNG.integers(QUERIES, size=pages)
-    documents = np.stack([RNG.permutation(DOCUMENTS) for _ in range(pages)])
-    clicks = RNG.random((pages, POSITIONS)) < 0.4
-    shown, clicked = np.zeros((2, 1, QUERIES, DOCUMENTS, POSITIONS))
-    np.add.at(shown[0], (query[:, None], documents, np.arange(POSITIONS)), 1)
-    np.add.at(clicked[0], (query[:, None], documents, np.arange(POSITIONS)), clicks)
-    weight = np.full((1, QUERIES), QUERIES / (DOCUMENTS * pages))
-    cells = objective_of(shown, clicked, weight=weight)
-    where = np.ones((1, pages, POSITIONS), bool)
-    columns = (query[None], documents[None], clicks[None], where)
-    sessions = SessionLoss(*map(jnp.asarray, (FEATURES, *columns)))
-    towers = towers_of(model)
-    by_session = sessions.losses(towers, jnp.arange(pages), 0).mean()
-    np.testing.assert_allclose(value_and_gradient(towers, cells)[0], by_session, rtol=1e-5)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

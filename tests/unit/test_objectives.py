@@ -109,15 +109,6 @@ def test_counts_and_sessions_are_one_objective(tower):
     assert len(set(values)) == len(LOGS)  # lanes are different logs
 
 
-def test_counts_and_sessions_query_by_query():
-    model, lane = model_of(), 1
-    by_query = losses(model, counts_objective(), lane)
-    by_session = losses(model, sessions_objective(), lane)
-    sums = np.bincount(LOGS[lane].query, np.asarray(by_session, float), minlength=4)
-    # One is a mean over 4 queries, the other over 160 sessions.
-    np.testing.assert_allclose(by_query / 4, sums / 160, rtol=1e-5)
-
-
 def published_loss(model, log, weights=None) -> float:
     """Mean over sessions of rax's loss, a mean over the documents of the page."""
     logits = np.take_along_axis(

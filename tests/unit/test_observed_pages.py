@@ -14,18 +14,10 @@ from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.observed_pages import Portion, divide_parts, observed_pages
 from twotowers.logs.sessions import write_sessions
-from twotowers.standins import logs, wscd
 from twotowers.standins.baidu import Law, World
 from twotowers.standins.baidu_files import write_part
 
 SHARES = {"train": 0.5, "validation": 0.25, "test": 0.25}
-
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory):
-    path = tmp_path_factory.mktemp("log") / "pages.parquet"
-    write_sessions(path, wscd.generate_pages(sessions=2000, seed=1))
-    return path
 
 
 def test_the_division_holds_every_page_once(tmp_path):
@@ -88,53 +80,6 @@ def test_bad_logs_are_refused(tmp_path):
     write_sessions(tmp_path / "empty.parquet", [])
     with pytest.raises(InputError, match="empty"):
         observed_pages(tmp_path / "empty.parquet", SHARES, positions=3, seed=0)
-
-
-def test_stand_ins_have_pages():
-    batches = list(wscd.generate_pages(sessions=500, seed=3))
-    assert sum(map(len, batches)) == 500
-    assert {len(documents) for documents in batches[0]["documents"].to_pylist()} == {10}
-    distinct = [len(set(documents)) for documents in batches[0]["documents"].to_pylist()]
-    assert set(distinct) == {10}
-    cells = wscd.generate_log(sessions=500, seed=3)
-    assert cells["impressions"].to_numpy().sum() == 5000
-    clicks = sum(np.asarray(b["clicks"].flatten()).sum() for b in batches)
-    assert cells["clicks"].to_numpy().sum() == clicks
-    yandex = list(logs.generate_pages(sessions=500, seed=3))
-    assert sum(map(len, yandex)) == 500
-    with pytest.raises(InputError, match="no stand-in with pages"):
-        logs.write("p", "pages", name="tiangong", size=5, seed=0)
-
-
-METHODS = {
-    "counting": ("cascade", "embedding", {"prior": [2.0], "prior_mean": [0.1, 0.5]}),
-    "em": ("dynamic_bayesian", "embedding", {"prior": [2.0], "prior_mean": [0.1, 0.5]}),
-    "likelihood": ("user_browsing", "baseline", {}),
-}
-TRAINING = short(0.05, batch=100, epochs=3, steps=10, patience=1)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_setting_on_the_pages_of_a_log(log, method):
-    kind, tower, lanes = METHODS[method]
-    setting = {
-        "model": {"kind": kind, "tower": tower}, "method": {"kind": method, **lanes},
-        "log": {"from": "dataset", "dataset": "any", "record": "sessions", "split": SHARES},
-        "training": TRAINING,
-    }  # fmt: skip
-    results = fit_setting({"log": log}, setting_of(setting), seed=1)
-    rows = results.set_index("metric")["value"]
-    assert np.isfinite(results["value"]).all()
-    assert len(results[results["metric"] == "conditional_perplexity"]) == 10 * len(
-        lanes.get("prior_mean", [None])
-    )
-    mean = rows["mean_perplexity"]
-    assert 1 < np.min(mean) < 2
-    # A fit that iterates tells whether it stopped by itself. Counting does not iterate.
-    assert ("fall_at_limit" in rows) == (method != "counting")
-    assert rows["log_likelihood_clax"].tolist() == rows["log_likelihood_pyclick"].tolist() or (
-        np.isclose(rows["log_likelihood_clax"], rows["log_likelihood_pyclick"]).all()
-    )
 
 
 def test_perplexities_of_pages_by_hand():

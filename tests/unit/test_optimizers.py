@@ -131,15 +131,6 @@ def test_of_several_learning_rates_some_may_diverge():
         descend(replace(steep, learning_rate=9.0), 2)
 
 
-def test_lanes_out_of_range_or_of_nothing():
-    with pytest.raises(InputError, match=r"^learning_rate: 11"):
-        descend(SETTINGS, 2, learning_rate=[0.1, 11])
-    with pytest.raises(TypeError, match="eta"):
-        descend(SETTINGS, 2, eta=[0.1, 0.2])
-    with pytest.raises(TypeError, match="one value per lane"):
-        descend(SETTINGS, 2, learning_rate=[0.1])
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -154,9 +145,3 @@ def test_lanes_out_of_range_or_of_nothing():
 def test_unknown_optimisers_and_options(given, message):
     with pytest.raises(InputError, match=message):
         Optimizer.read(given)
-
-
-def test_decay_needs_an_optimiser_that_has_it():
-    with pytest.raises(InputError, match=r"weight_decay: 'sgd' has no weight decay"):
-        replace(SETTINGS, optimizer="sgd", weight_decay=0.1)
-    assert SETTINGS.weight_decay == 1e-4

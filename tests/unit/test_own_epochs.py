@@ -198,17 +198,6 @@ def test_known_examination_is_each_users_own_and_stays(split):
     assert not np.allclose(free[0].bias, found.bias, atol=0.1)
 
 
-def test_what_is_known_changes_what_is_learnt(split):
-    users = [PositionBased(eta=0), PositionBased(eta=2)]
-    one, other = (
-        likelihood.fit(task(split, model=PositionBased(), examination=KNOWN, users=[user] * LOGS))[
-            0
-        ].scores(split.inputs)
-        for user in users
-    )
-    assert not np.allclose(one, other, atol=1e-3)
-
-
 def test_nobody_knows_examination_of_another_kind_of_user(split):
     given = task(split, model=PositionBased(), examination=KNOWN, users=[DocumentRate()] * LOGS)
     with pytest.raises(InputError, match="no examination is known"):
@@ -227,15 +216,3 @@ def test_without_bias_click_model_ips_and_naive_model_are_one(split):
         # Examination is certain to 1e-6 only.
         assert CERTAIN == 15
         np.testing.assert_allclose(third.scores(split.inputs), scores, atol=1e-3)
-
-
-def test_with_bias_they_are_three(split):
-    found = [
-        likelihood.fit(task(split, model=DocumentRate()))[1],
-        ips.fit(task(split, model=DocumentRate()))[1],
-        likelihood.fit(task(split, model=PositionBased(), examination=KNOWN))[1],
-    ]
-    scores = [each.scores(split.inputs)[split.where] for each in found]
-    for one in range(3):
-        for other in range(one):
-            assert np.abs(scores[one] - scores[other]).max() > 0.05

@@ -9,16 +9,13 @@ import pytest
 from flax import nnx
 from scipy.special import expit, log_softmax
 
-from tests.tasks import setting_of, task_of
+from tests.tasks import task_of
 from tests.training import short
-from tests.unit import simulated
 from tests.unit.test_listwise import centred
 from twotowers.claims.annotated import logged_ndcg
-from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
-from twotowers.jobs.fit import fit_setting
 from twotowers.logs.simulation import Sessions
 from twotowers.losses.likelihood import SessionLoss
 from twotowers.losses.pages import PairwiseDebiasing, Softmax, offset
@@ -38,7 +35,6 @@ from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 from twotowers.rankers.folds import contiguous_folds, cross_fitted
-from twotowers.splits import SPLITS
 from twotowers.towers.two_towers import TwoTowers, two_towers
 
 QUERIES, DOCUMENTS, POSITIONS, WIDTH = 12, 6, 5, 3
@@ -215,27 +211,6 @@ def test_softmax_scores_are_logarithms_of_weighted_clicks(propensities):
     assert found.bias is None
 
 
-def test_weights_change_nothing_on_logs_of_single_clicks():
-    """The published list IPS then equals the naive softmax, bit for bit or nearly."""
-    given = task()
-    splits = {}
-    for name, split in given.splits.items():
-        (pages,) = split.sessions
-        first = pages.clicks & (np.cumsum(pages.clicks, axis=1) == 1)
-        splits[name] = replace(split, sessions=[replace(pages, clicks=first)])
-    one_click = replace(given, splits=splits)
-    naive, ips, before = (
-        softmax_method.fit(one_click, **options)[0].scores(FEATURES)
-        for options in (
-            {"normalised": "after"},
-            {"normalised": "after", "propensities": "true"},
-            {"normalised": "before", "propensities": "true"},
-        )
-    )
-    np.testing.assert_allclose(ips, naive, atol=1e-4)
-    assert np.abs(before - naive).max() > 0.05
-
-
 def test_clipped_ips_finds_weighted_click_rates():
     given = all_shown()
     split = given.splits["train"]
@@ -400,8 +375,6 @@ def test_folds_leave_no_query_out():
         rows = np.concatenate([np.arange(queries)[fold] for fold in found])
         np.testing.assert_array_equal(rows, np.arange(queries))
         assert len(found) == folds
-    with pytest.raises(InputError, match="folds"):
-        contiguous_folds(4, 5)
 
 
 def test_trees_do_not_see_the_queries_that_they_score():
@@ -419,40 +392,3 @@ def test_trees_do_not_see_the_queries_that_they_score():
     published = cross_fitted(rankings, rankings.label, train=memory, in_sample=True)
     first = rankings.query < 50 + 5
     np.testing.assert_array_equal(published, ~first)
-
-
-def test_in_sample_scores_learn_labels_of_chance():
-    rankings = labelled(queries=60)
-    rest = {"trees": 60, "leaves": 15}
-    honest, published = (
-        cross_fitted(rankings, rankings.label, in_sample=flag, **rest) for flag in (False, True)
-    )
-    correlations = [np.corrcoef(each, rankings.label)[0, 1] for each in (honest, published)]
-    assert abs(correlations[0]) < 0.2
-    assert correlations[1] > 0.5
-
-
-# Settings.
-
-
-@pytest.mark.parametrize(
-    ("method", "metrics"),
-    [
-        ({"kind": "softmax", "normalised": "before"}, []),
-        ({"kind": "regression_em"}, ["position_bias", "log_likelihood_pyclick"]),
-    ],
-)
-def test_a_setting(tmp_path, method, metrics):
-    folder = simulated.write_world(tmp_path)
-    pages = simulated.simulated(folder, "pages", record="sessions")
-    files = {name: folder / f"{name}.parquet" for name in (*SPLITS, "policy")}
-    setting = {
-        "log": {**simulated.LOG, "record": "sessions", "positions": simulated.POSITIONS},
-        "model": {"tower": "linear"},
-        "method": method,
-        "training": TRAINING | {"epochs": 2, "steps": 10},
-    }
-    results = fit_setting({**files, "clicks": pages}, setting_of(setting), seed=3)
-    assert np.isfinite(results["value"]).all()
-    assert {"ndcg@10", "epochs", *metrics} <= set(results["metric"])
-    assert len(results.groupby(["strength", "temperature"])) == 4

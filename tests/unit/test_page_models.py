@@ -11,7 +11,7 @@ from flax import nnx
 from scipy.special import expit, logit
 
 from twotowers.errors import InputError
-from twotowers.experiment.components import build_model, components
+from twotowers.experiment.components import build_model
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.cascade import Cascade
@@ -204,32 +204,6 @@ def test_jax_has_the_same_likelihood_and_a_finite_gradient(name):
     assert all(np.isfinite(each).all() for each in gradient.values())
 
 
-def test_every_model_is_another():
-    """Under the same chances, no two models say the same; those fitted otherwise say the same."""
-    rng = np.random.default_rng(5)
-    clicks = rng.random((50, 4)) < 0.4
-    where = np.ones(clicks.shape, bool)
-    # A part has the same chances in all models that have it, laid out as each of them has it.
-    own = {name: rng.uniform(0.1, 0.9) for name in ("rate", "after_none", "after_dissatisfied")}
-    own |= {"after_satisfied": 0.2, "continuation": 0.8}
-    drawn_for = {
-        PER_DOCUMENT: {
-            part: rng.uniform(0.1, 0.9, (50, 4)) for part in ("attraction", "satisfaction")
-        },
-        PER_POSITION: {"examination": rng.uniform(0.3, 0.9, 4), "continuation": np.full(4, 0.8)},
-        PER_JUMP: {"examination": rng.uniform(0.3, 0.9, (4, 4))},
-        ONCE: own,
-    }
-    values = {}
-    for name, model in MODELS.items():
-        chances = {part: Chance.of(drawn_for[kind][part]) for part, kind in model.parts.items()}
-        values[name] = model.log_likelihood(chances, clicks, where).sum()
-    assert values["dcm"] == values["dcm, simplified"]
-    assert values["sdbn"] == values["sdbn, counted"]
-    distinct = {round(float(value), 9) for value in values.values()}
-    assert len(distinct) == len(MODELS) - 2
-
-
 def test_relevance_and_users():
     relevance = np.array([[0.0, 2.0, 4.0]])
     for name, model in MODELS.items():
@@ -279,27 +253,47 @@ class Mixed(MixtureModel):
     components = (MODELS["gctr"], MODELS["pbm"], MODELS["dbn"])
 
 
-def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction():
+class Examined(MixtureModel):
+    components = (MODELS["pbm"], MODELS["ubm"])
+
+
+class Continued(MixtureModel):
+    components = (MODELS["dcm"], MODELS["dbn"])
+
+
+class Unshared(MixtureModel):
+    components = (MODELS["dctr"], MODELS["dbn"])
+    shared = ()
+
+
+@pytest.mark.parametrize(
+    ("mixture", "own"),
+    [
+        (Mixed, {"gctr": {}, "pbm": {}, "dbn": {}}),
+        # The same name, and different kinds of part.
+        (Examined, {"pbm": {"examination": 1}, "ubm": {"examination": 2}}),
+        (Continued, {"dcm": {"continuation": 1}, "dbn": {"continuation": 2}}),
+        (Unshared, {"dctr": {"attraction": 1}, "dbn": {"attraction": 2}}),
+    ],
+)
+def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction(mixture, own):
     """Eq. 5.12, against the enumeration of who it is, too."""
-    model, length, rng = Mixed(), 4, np.random.default_rng(2)
-    assert set(model.parts) == {
-        "rate", "attraction", "examination", "satisfaction", "continuation", "share_1", "share_2",
-    }  # fmt: skip
-    parts = drawn(model, length, rng)
-    first, second = parts["share_1"], parts["share_2"]
-    priors = {"gctr": first, "pbm": (1 - first) * second, "dbn": (1 - first) * (1 - second)}
-    truth = dict.fromkeys(product((0, 1), repeat=length), 0.0)
-    for name, prior in priors.items():
-        for pattern, weight in joint(name, parts, length).items():
-            truth[pattern] += prior * weight
-    patterns, weights = np.array(list(truth), bool), np.array(list(truth.values()))
+    model, length, rng = mixture(), 4, np.random.default_rng(2)
+    numbered = {f"{part}_{number}" for its in own.values() for part, number in its.items()}
+    assert numbered <= set(model.parts)
+    parts, left = drawn(model, length, rng), 1.0
+    patterns = np.array(list(product((0, 1), repeat=length)), bool)
+    expected = np.zeros(len(patterns))
+    for number, (name, its) in enumerate(own.items(), 1):
+        share = parts.get(f"share_{number}", 1.0)
+        its = parts | {part: parts[f"{part}_{m}"] for part, m in its.items()}
+        expected += left * share * np.array(list(joint(name, its, length).values()))
+        left *= 1 - share
     chances = {part: Chance.of(values) for part, values in parts.items()}
     wide = repeated(model, chances, len(patterns))
-    where = np.ones(patterns.shape, bool)
-    found = np.exp(model.log_likelihood(wide, patterns, where))
-    np.testing.assert_allclose(found, weights, atol=1e-9)
-    np.testing.assert_allclose(model.marginal(chances).value, weights @ patterns, atol=1e-9)
-    assert components("models", "clax2025")["mixture"].required == []
+    found = np.exp(model.log_likelihood(wide, patterns, np.ones(patterns.shape, bool)))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_allclose(model.marginal(chances).value, expected @ patterns, atol=1e-9)
 
 
 def test_what_one_model_of_a_mixture_rules_out_is_no_evidence_lost():
@@ -312,41 +306,6 @@ def test_what_one_model_of_a_mixture_rules_out_is_no_evidence_lost():
     wide = repeated(model, chances, len(patterns))
     found = np.exp(model.log_likelihood(wide, patterns, np.ones(patterns.shape, bool)))
     assert found.sum() == pytest.approx(1, abs=1e-9)
-
-
-def test_a_mixture_separates_what_it_is_not_told_to_share():
-    """PBM with UBM, and DCM with DBN: the same name, and different kinds of part."""
-
-    class Examined(MixtureModel):
-        components = (MODELS["pbm"], MODELS["ubm"])
-
-    class Continued(MixtureModel):
-        components = (MODELS["dcm"], MODELS["dbn"])
-
-    assert dict(Examined().parts) == {
-        "attraction": PER_DOCUMENT, "examination_1": PER_POSITION, "examination_2": PER_JUMP,
-        "share_1": ONCE,
-    }  # fmt: skip
-    assert dict(Continued().parts) == {
-        "attraction": PER_DOCUMENT, "continuation_1": PER_POSITION, "satisfaction": PER_DOCUMENT,
-        "continuation_2": ONCE, "share_1": ONCE,
-    }  # fmt: skip
-    for model, own in (
-        (Examined(), [("pbm", {"examination": 1}), ("ubm", {"examination": 2})]),
-        (Continued(), [("dcm", {"continuation": 1}), ("dbn", {"continuation": 2})]),
-    ):
-        parts = drawn(model, 3, np.random.default_rng(1))
-        patterns = np.array(list(product((0, 1), repeat=3)), bool)
-        expected = np.zeros(len(patterns))
-        for (name, numbers), prior in zip(
-            own, (parts["share_1"], 1 - parts["share_1"]), strict=True
-        ):
-            its = parts | {part: parts[f"{part}_{m}"] for part, m in numbers.items()}
-            expected += prior * np.array(list(joint(name, its, 3).values()))
-        chances = {part: Chance.of(values) for part, values in parts.items()}
-        wide = repeated(model, chances, len(patterns))
-        found = model.log_likelihood(wide, patterns, np.ones(patterns.shape, bool))
-        np.testing.assert_allclose(np.exp(found), expected, atol=1e-9)
 
 
 def test_a_mixture_shares_what_it_is_told_to_if_kinds_agree():
@@ -399,46 +358,10 @@ def test_a_mixture_is_trained_by_gradient():
     assert sum(bool((np.asarray(each) != 0).any()) for each in gradient) == len(gradient)
 
 
-class Unshared(MixtureModel):
-    components = (build_model("document_rate"), build_model("dynamic_bayesian"))
-    shared = ()
-
-
-def test_a_mixture_whose_models_share_nothing():
-    """Each model has an attraction of its own. Ranking takes the mean."""
-    model = Unshared()
-    assert set(model.parts) == {
-        "attraction_1", "attraction_2", "satisfaction", "continuation", "share_1",
-    }  # fmt: skip
-    rng = np.random.default_rng(3)
-    values = {
-        part: rng.uniform(0.2, 0.8, 3 if kind == PER_DOCUMENT else ())
-        for part, kind in model.parts.items()
-    }
-    chances = {part: Chance.of(value) for part, value in values.items()}
-    share, one, two = values["share_1"], values["attraction_1"], values["attraction_2"]
-    assert expit(model.relevance(chances)) == pytest.approx(share * one + (1 - share) * two)
-    patterns = np.array(list(product([False, True], repeat=3)))
-    where = np.ones_like(patterns)
-    chances = repeated(model, chances, len(patterns))
-    total = np.exp(model.log_likelihood(chances, patterns, where))
-    dbn = {"attraction": "attraction_2", "satisfaction": "satisfaction"}
-    dbn = {part: chances[dbn.get(part, part)] for part in model.components[1].parts}
-    own = np.exp(model.components[1].log_likelihood(dbn, patterns, where))
-    rates = np.where(patterns, one, 1 - one).prod(1)
-    assert total == pytest.approx(share * rates + (1 - share) * own)
-
-
-def test_relevance_of_a_shared_mixture_is_attraction():
-    chances = {
-        part: Chance.of(np.full(2 if kind == PER_DOCUMENT else (), 0.3))
-        for part, kind in Dcm_Dbn().parts.items()
-    }
-    assert expit(Dcm_Dbn().relevance(chances)) == pytest.approx([0.3, 0.3])
-
-
-class Dcm_Dbn(MixtureModel):
-    components = (build_model("dependent_click"), build_model("dynamic_bayesian"))
+def test_relevance_of_a_mixture_whose_models_share_nothing_is_the_mean_of_theirs():
+    parts = dict.fromkeys(Unshared().parts, 0.3) | {"attraction_1": 0.2, "attraction_2": 0.7}
+    relevance = Unshared().relevance({part: Chance.of(value) for part, value in parts.items()})
+    assert expit(relevance) == pytest.approx(0.3 * 0.2 + 0.7 * 0.7)
 
 
 def by_document(kind, part):

@@ -474,11 +474,6 @@ def test_every_lane_is_another_fit(lanes_together):
         assert max(float(jnp.abs(a - b).max()) for a, b in pairs) > 1e-2
 
 
-def test_lanes_that_nobody_gives():
-    with pytest.raises(KeyError, match="tower_dropout"):
-        fit_towers(Lane("tower_dropout", (0.0, 0.1)), 1.0, 0.0, 2)
-
-
 def test_an_adversarys_weight_starts_where_it_is_told():
     assert Reversal(weight=-2, rngs=nnx.Rngs(0)).layer.kernel[...].tolist() == [[-2]]
     drawn = Reversal(rngs=nnx.Rngs(0)).layer.kernel[...]

@@ -134,13 +134,3 @@ def test_what_is_preloaded_can_be_forked():
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     run = ran([sys.executable, "-c", code, *PRELOADED], cwd=ROOT, env=os.environ | threads)
     assert run.stdout == f"{{{Path(sys.executable).name!r}}} False\n", run.stderr
-
-
-def test_it_ends_without_a_word(tmp_path):
-    """Libraries that look for leaks at the end of the interpreter find what forks shared."""
-    (tmp_path / "own").mkdir()
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "twotowers.workflow.preloaded", "own/socket", "duckdb"]
-    ended = ran(command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, timeout=60)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
-    assert not list(tmp_path.glob("own*"))

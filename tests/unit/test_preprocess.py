@@ -103,12 +103,6 @@ def test_nothing_remains():
         preprocess(ragged([0, 0], [0]))
 
 
-@pytest.mark.parametrize("top", [0, -3, 2.5, "5", None])
-def test_list_length_out_of_range(top):
-    with pytest.raises(InputError, match=r"top: .* is out of range"):
-        preprocess(ragged([1]), top=top)
-
-
 def test_kept_features_are_copied_once():
     rows, width = 40_000, 136
     raw = Rankings(
@@ -151,27 +145,6 @@ def test_preprocess_ultra_equals_loops(train, test, logarithm):
     expected = 2 * scaled / scaled.max(0) - 1
     found = np.concatenate([result["train"].features, result["test"].features])
     np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-def test_preprocess_ultra_by_hand():
-    raw = ragged([0, 1, 2], width=3)
-    raw.features[:] = [[0, -5, 3], [9, 0, 3], [99, 5, 3]]
-    plain = preprocess_ultra({"train": raw})["train"]
-    np.testing.assert_allclose(
-        plain.features, [[-1, -1, 0], [2 * 9 / 99 - 1, 0, 0], [1, 1, 0]], atol=1e-6
-    )
-    logs = preprocess_ultra({"train": raw}, logarithm=True)["train"]
-    # log10(1, 10, 100) = 0, 1, 2; and log10(6) / log10(11) half-way up the second column.
-    middle = 2 * np.log10(6) / np.log10(11) - 1
-    np.testing.assert_allclose(logs.features, [[-1, -1, 0], [0, middle, 0], [1, 1, 0]], atol=1e-6)
-    assert logs.features.dtype == np.float32
-    # The input is untouched.
-    assert raw.features[2].tolist() == [99, 5, 3]
-
-
-def test_preprocess_ultra_with_nothing_left():
-    with pytest.raises(InputError, match="no query has two documents, one of them relevant"):
-        preprocess_ultra({"train": ragged([1], [0, 0])})
 
 
 def test_stratified_keeps_the_shares_of_labels():

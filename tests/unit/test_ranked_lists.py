@@ -129,12 +129,6 @@ def test_clicks_follow_relevance_and_position(log, views):
     assert abs(np.corrcoef(found, again)[0, 1]) < 0.15
 
 
-def test_context_vectors_have_the_deviation_of_the_log():
-    vectors, *_ = contexts_of(Contexts(**CONTEXTS | {"deviation": 2}), np.array([2]), POSITIONS)
-    assert vectors.shape == (300, 10)
-    assert vectors.std() == pytest.approx(2, rel=0.05)
-
-
 def test_clicks_follow_the_context(files):
     """Rows are those of the displayed lists, whose places are drawn again here."""
     rows = simulated(files, user="contextual")

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from twotowers.errors import InputError
-from twotowers.models.relevance import HIDDEN, NOISE, deep, linear, padding_of, relevance, rescale
+from twotowers.models.relevance import HIDDEN, deep, linear, padding_of, relevance, rescale
 
 ROWS, WIDTH = 2011, 7
 FEATURES = np.random.default_rng(5).normal(size=(ROWS, WIDTH))
@@ -69,39 +68,6 @@ def test_splits_share_weights_but_not_noise(name):
     assert pearson(train, test) > 0.95
     assert pearson(train, make(name, seed=2)) < 0.95
     np.testing.assert_array_equal(train, make(name))
-
-
-def test_linear_is_linear_up_to_noise():
-    weights = np.random.default_rng(1).standard_normal(WIDTH)
-    signal = FEATURES @ weights
-    values = make("linear")
-    # Unclipped, the share of variance explained is attenuated by the noise to s2 / (s2 + .04).
-    inside = (values > 0) & (values < 4)
-    design = np.column_stack([signal, np.ones(ROWS)])[inside]
-    slope, intercept = np.linalg.lstsq(design, values[inside], rcond=None)[0]
-    residual = (values[inside] - slope * signal[inside] - intercept) / slope
-    # In units of the signal the residual is the noise: standard error of its sd 1 / sqrt(2 n).
-    assert abs(residual.std() / NOISE - 1) < 5 / np.sqrt(2 * inside.sum()) + 0.02
-    attenuated = np.sqrt(signal.var() / (signal.var() + NOISE**2))
-    clipped_signal = np.clip(signal, *np.percentile(signal, [5, 95]))
-    assert pearson(clipped_signal, values) > attenuated - 0.005
-
-
-def test_deep_is_not_linear():
-    design = np.column_stack([FEATURES, np.ones(ROWS)])
-
-    def explained(values):
-        fitted = design @ np.linalg.lstsq(design, values, rcond=None)[0]
-        return pearson(fitted, values) ** 2
-
-    deep_share = np.mean([explained(make("deep", seed=seed)) for seed in range(8)])
-    linear_share = np.mean([explained(make("linear", seed=seed)) for seed in range(8)])
-    assert deep_share < 0.9 < linear_share
-
-
-def test_unknown_name_offers_the_nearest():
-    with pytest.raises(InputError, match="did you mean 'linear'"):
-        make("linaer")
 
 
 def test_padding_counts_in_the_percentiles_only():

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twotowers.errors import InputError
 from twotowers.identifiability import merging
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import (
@@ -143,21 +142,6 @@ def test_the_paper_swaps_the_most_relevant_from_first_to_first():
     assert (found.feature, found.source, found.target) == ([4], [4], [0])
 
 
-def test_a_component_may_be_reached_best_from_another_than_the_most_examined():
-    """Component 1 has the relevant document, component 0 the examination: 2 asks 1, not 0."""
-    examination = np.array([1.0, 0.9, 0.8])
-    relevance = np.array([0.01, 1.0, 0.01])
-    found = node_intervention(np.arange(3), np.arange(3), relevance, examination)
-    swaps = set(zip(found.feature, found.source, found.target, strict=True))
-    assert swaps == {(1, 1, 0), (1, 1, 2)}
-
-
-def test_factors_never_seen_are_swapped_to():
-    found = node_intervention(np.array([0]), np.array([2]), np.ones(1), np.array([1.0, 0.5, 0.2]))
-    assert sorted(found.target) == [0, 1]
-    assert found.total == pytest.approx((5 + 1 - 2) + (5 + 2 - 2))
-
-
 @given(ROWS, st.integers(0, 1000))
 def test_random_swaps_connect(rows, seed):
     relevance, examination = np.full(FEATURES, 0.5), np.full(FACTORS, 0.25)
@@ -195,43 +179,6 @@ def test_random_swaps_have_the_law_of_uniform_costs():
     deviation = np.sqrt(2 * np.array(list(expected.values())))
     assert (np.abs(difference) < 5 * deviation).all()
     assert sum(found.values()) == 2 * draws
-
-
-def test_random_swaps_take_about_linear_time():
-    """20,000 components of a factor each, by the numbers drawn; none was seen but one."""
-    factors, drawn = 20_000, []
-    generator = stream("test of many random swaps")
-
-    class Counting:
-        def integers(self, high, size):
-            drawn.append(size)
-            return generator.integers(high, size=size)
-
-    for feature, factor in ((np.zeros(1, int), np.zeros(1, int)), [np.arange(factors)] * 2):
-        drawn.clear()
-        estimates = np.ones(len(feature)), np.ones(factors)
-        found = random_intervention(feature, factor, *estimates, rng=Counting())
-        assert len(found.feature) == factors - 1
-        # Drawing every factor takes at most F (ln F + 10) draws, except with chance e^-10.
-        assert sum(drawn) / 2 < factors * (np.log(factors) + 10)
-        swapped = np.append(feature, found.feature), np.append(factor, found.target)
-        assert factor_components(*swapped, factors=factors).max() == 0
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
-def test_estimates_must_be_positive(bad):
-    rows = columns([(0, 0), (1, 1)])
-    good = np.array([0.5, 0.5])
-    with pytest.raises(InputError, match="relevance"):
-        node_intervention(*rows, np.array([0.5, bad]), good)
-    with pytest.raises(InputError, match="examination"):
-        random_intervention(*rows, good, np.array([0.5, bad]), rng=stream("unused"))
-
-
-def test_nothing_can_be_swapped_in_an_empty_log():
-    empty = np.zeros(0, int)
-    with pytest.raises(InputError, match="empty"):
-        node_intervention(empty, empty, np.ones(0), np.ones(2))
 
 
 def distance_cost(points):
@@ -326,11 +273,3 @@ def test_a_connected_log_needs_nothing():
     ):
         assert len(swaps.feature) == 0
         assert swaps.total == 0
-
-
-@pytest.mark.parametrize(
-    "bias_features", [np.zeros(2), np.array([["a"], ["b"]]), np.array([[0.0], [np.nan]])]
-)
-def test_bias_features_must_be_numbers(bias_features):
-    with pytest.raises(InputError, match="bias_features"):
-        node_merging(*columns([(0, 0), (1, 1)]), bias_features)

@@ -1,4 +1,4 @@
-"""What users saw of a page, by a rule: against a plain loop, and at every door."""
+"""What users saw of a page, by a rule: against a plain loop, and in every command."""
 
 import pandas as pd
 import pyarrow as pa

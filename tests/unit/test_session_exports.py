@@ -201,12 +201,6 @@ def test_dense_sessions_become_pages(tmp_path):
     assert counts.impressions.sum() == sum(found["impressions"])
 
 
-def test_no_sessions_and_a_wrong_temperature():
-    assert not list(simulate(sessions=0))
-    with pytest.raises(InputError, match="temperature"):
-        list(simulate(temperature=1.5))
-
-
 # The command
 
 

@@ -126,18 +126,23 @@ def test_a_job_gets_the_objects_that_the_plan_has_made(load, section, name):
     assert loaded(json.loads(json.dumps(dumped(own)))) == own
 
 
-def test_the_kind_of_a_tower_names_its_training(load):
-    setting = {"log": "main", "model": {"tower": {"kind": "dense", "layers": [4]}}}
-    with pytest.raises(InputError, match=r"settings.fit.model.tower: 'dense' is not declared"):
-        load(["settings", "fit"], setting)
-
-
-def test_a_job_depends_on_the_files_of_its_towers_and_heads(load):
-    paper = load()
-    own = set(files_of(dumped(paper.settings["fit"])))
-    assert own >= {"twotowers/towers/dense.py", "twotowers/towers/reversal.py"}
-
-
+PAGED = {
+    "dataset": "mslr30k", "relevance": "annotated", "policy": {"ranker": "expert"},
+    "record": "sessions", "queries": "train",
+}  # fmt: skip
+LISTS = {
+    "from": "lists", "user": "position_based", "views": [10, 100],
+    "lists": {"components": 1, "links": [[1, 2]], "documents": 3, "queries": 5, "exchanged": 1,
+              "shares": [1], "drift": [0], "seed": None},
+    "repairs": {"none": {}, "near": {"merge": "nearest"}},
+}  # fmt: skip
+RANKED = {
+    "from": "lists", "user": "position_based", "views": [10, 100], "dataset": "mslr30k",
+    "policy": {"ranker": "linear", "seed": 5},
+    "repairs": {"none": {}, "near": {"merge": "nearest"}},
+    "contexts": {"types": 3, "features": 2, "deviation": 1, "position_weight": 10, "seed": 0},
+}  # fmt: skip
+FIT, LOG = "settings.fit", "logs.main"
 TOWER, EXAMINED = "settings.fit.model.tower", "settings.fit.model.examination"
 HEADS, TRAINED = "settings.fit.method.heads", "training.slow"
 
@@ -186,8 +191,42 @@ HEADS, TRAINED = "settings.fit.method.heads", "training.slow"
         ("settings.fit.measure", ["uncertainty"], "fit.measure | per pair"),
         ("items.i", drawn("sweep", panels={"A": {"x": "fitt"}}), "'fitt' | mean 'fit'"),
         ("items.i", drawn("dots", groups={"A": {"x": {"setting": "f"}}}), "'f' | i.draw"),
+        (FIT, {"log": "main", "model": {"tower": {"kind": "dense", "layers": [4]}}},
+         "settings.fit.model.tower: 'dense' is not declared"),
+        (FIT, {"log": "main", "model": {"kind": "cascade", "tower": "embedding"},
+               "method": "counting"}, "model 'cascade' needs the clicks of whole pages"),
+        (f"{FIT}.transfer", {"trees": 5, "leaves": 4}, "there are no test queries to rank"),
+        (LOG, {**PAGED, "record": "cells", "user": "user_browsing"},
+         "user 'user_browsing' needs | 'record: sessions'"),
+        (LOG, {**PAGED, "user": {"kind": ["position_based", "cascade"], "eta": 1}},
+         "user.eta: unknown setting"),
+        (LOG, {**PAGED, "user": {"kind": ["additive", "cascad"]}}, "'cascad' is unknown"),
+        (f"{LOG}.policy.seed", 3, "policy.seed: each run trains a ranker of its own"),
+        *((LOG, LISTS | changed, parts) for changed, parts in [
+            ({"queries": "train"}, "a log of lists has no 'queries' | from: simulation"),
+            ({"policy": {"ranker": "expert"}}, "'policy' does not belong here | 'lists', which"),
+            ({"repairs": {"a": {"merge": "nearest", "swap": "random"}}},
+             "one of 'merge', 'swap' and"),
+            ({"repairs": {"a": {"merge": "nearest", "split": True}}},
+             "'merge', 'swap' and 'split'"),
+            ({"repairs": {"a": {"empty": True}}}, "repairs.a"),
+            ({"repairs": {"a": {"merge": "nearest", "empty": True}}}, "no empty places"),
+            ({"split": {"train": 0.5, "validation": 0.25, "test": 0.25}}, "from: dataset"),
+            ({"user": "cascade"}, "user 'cascade' needs the clicks of whole pages"),
+            ({"user": {"kind": "position_based", "eta": [1, 2]}},
+             "'eta' is [1.0, 2.0] | one value"),
+            ({"views": [10, 10]}, "views: is [10, 10]"),
+            ({"repairs": {"a": {"swap": "cheap"}}}, "repairs.a.swap | one of 'cheapest'"),
+        ]),
+        *((LOG, RANKED | changed, parts) for changed, parts in [
+            ({"policy": {"ranker": "linear"}}, "policy: 'seed' is missing"),
+            ({"policy": {"ranker": "linear", "seed": 5, "temperature": 1}}, "'temperature'"),
+            ({"contexts": {"types": 3}}, "contexts"),
+            *(({"repairs": {"a": repair}}, "repairs.a | 'merge: nearest', or nothing")
+              for repair in ({"swap": "random"}, {"merge": [[1, 2]]}, {"split": True})),
+        ]),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused_before_anything_is_computed(load, keys, value, parts):
     with pytest.raises(InputError) as caught:
         load(keys.split("."), value)
@@ -258,29 +297,10 @@ def test_a_papers_file_has_no_name_of_the_librarys(tmp_path, family, name):
         components(family, "p", root=tmp_path)
 
 
-PAGED = {
-    "dataset": "mslr30k", "relevance": "annotated", "policy": {"ranker": "expert"},
-    "record": "sessions", "queries": "train",
-}  # fmt: skip
-
-
-def test_models_and_users_of_pages_need_pages(load):
-    cells = {key: value for key, value in PAGED.items() if key != "record"}
-    setting = {"log": "main", "model": {"kind": "cascade", "tower": "embedding"}}
-    with pytest.raises(InputError, match=r"model 'cascade' needs the clicks of whole pages"):
-        load(["settings", "fit"], {**setting, "method": "counting"})
-    with pytest.raises(InputError, match=r"user 'user_browsing' needs .* 'record: sessions'"):
-        load(["logs", "main"], {**cells, "user": "user_browsing"})
-
-
 def test_users_of_several_kinds_are_lanes(load):
     kinds_of = ["additive", "cascade"]
     log = load(["logs", "main"], {**PAGED, "user": {"kind": kinds_of}}).logs["main"]
     assert log.lanes["user_kind"] == kinds_of
-    with pytest.raises(InputError, match=r"user\.eta: unknown setting"):
-        load(["logs", "main"], {**PAGED, "user": {"kind": ["position_based", "cascade"], "eta": 1}})
-    with pytest.raises(InputError, match="'cascad' is unknown"):
-        load(["logs", "main"], {**PAGED, "user": {"kind": ["additive", "cascad"]}})
 
 
 def test_a_job_depends_on_the_files_of_all_of_its_users(load):
@@ -326,14 +346,6 @@ def test_a_real_log_of_documents_with_features(load, monkeypatch):
         paper(simulated | {"features": True}, "deep_cross")
 
 
-LISTS = {
-    "from": "lists", "user": "position_based", "views": [10, 100],
-    "lists": {"components": 1, "links": [[1, 2]], "documents": 3, "queries": 5, "exchanged": 1,
-              "shares": [1], "drift": [0], "seed": None},
-    "repairs": {"none": {}, "near": {"merge": "nearest"}},
-}  # fmt: skip
-
-
 def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
     monkeypatch.setitem(EXPERIMENT, "logs", {"main": LISTS})
     model = {"kind": "position_based", "tower": "embedding"}
@@ -346,35 +358,6 @@ def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
     assert list(inputs) == ["clicks"]
     assert inputs["clicks"].endswith("clicks/p/lists/main/1.parquet")
     assert planned(experiment).datasets_of("p", ["fit"]) == []
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"queries": "train"}, "a log of lists has no 'queries'.*from: simulation"),
-        ({"policy": {"ranker": "expert"}}, "'policy' does not belong here .*'lists', which are"),
-        ({"repairs": {"a": {"merge": "nearest", "swap": "random"}}}, "one of 'merge', 'swap' and"),
-        ({"repairs": {"a": {"merge": "nearest", "split": True}}}, "'merge', 'swap' and 'split'"),
-        ({"repairs": {"a": {"empty": True}}}, "repairs.a"),
-        ({"repairs": {"a": {"merge": "nearest", "empty": True}}}, "repairs.a.*no empty places"),
-        ({"split": {"train": 0.5, "validation": 0.25, "test": 0.25}}, "from: dataset"),
-        ({"user": "cascade"}, "user 'cascade' needs the clicks of whole pages"),
-        ({"user": {"kind": "position_based", "eta": [1, 2]}}, r"'eta' is \[1.0, 2.0\] .*one value"),
-        ({"views": [10, 10]}, r"views: is \[10, 10\]"),
-        ({"repairs": {"a": {"swap": "cheap"}}}, "repairs.a.swap.*expected one of 'cheapest'"),
-    ],
-)
-def test_what_a_log_of_given_lists_cannot_have(change, message, load):
-    with pytest.raises(InputError, match=message):
-        load(["logs", "main"], LISTS | change)
-
-
-RANKED = {
-    "from": "lists", "user": "position_based", "views": [10, 100], "dataset": "mslr30k",
-    "policy": {"ranker": "linear", "seed": 5},
-    "repairs": {"none": {}, "near": {"merge": "nearest"}},
-    "contexts": {"types": 3, "features": 2, "deviation": 1, "position_weight": 10, "seed": 0},
-}  # fmt: skip
 
 
 def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
@@ -402,30 +385,6 @@ def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
         with pytest.raises(InputError, match=message):
             load(["settings", "fit"], setting | wrong)
     assert found["policy"] == inputs["policy"]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"policy": {"ranker": "linear"}}, "policy: 'seed' is missing"),
-        ({"policy": {"ranker": "linear", "seed": 5, "temperature": 1}}, "'temperature'"),
-        ({"repairs": {"a": {"swap": "random"}}}, "repairs.a.*'merge: nearest', or nothing"),
-        ({"repairs": {"a": {"merge": [[1, 2]]}}}, "repairs.a.*'merge: nearest', or nothing"),
-        ({"repairs": {"a": {"split": True}}}, "repairs.a.*'merge: nearest', or nothing"),
-        ({"contexts": {"types": 3}}, "contexts"),
-    ],
-)
-def test_what_a_log_of_ranked_lists_cannot_have(change, message, load):
-    with pytest.raises(InputError, match=message):
-        load(["logs", "main"], RANKED | change)
-
-
-def test_only_lists_have_a_ranker_for_all_seeds_and_test_queries(load, monkeypatch):
-    policy = {**EXPERIMENT["logs"]["main"]["policy"], "seed": 3}
-    with pytest.raises(InputError, match=r"policy.seed: each run trains a ranker of its own"):
-        load(["logs", "main", "policy"], policy)
-    with pytest.raises(InputError, match=r"transfer: there are no test queries to rank"):
-        load(["settings", "fit", "transfer"], {"trees": 5, "leaves": 4})
 
 
 def test_methods_that_know_no_bias_factors_fit_lanes_without_merging(load, monkeypatch):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import yaml
 
 from tests.unit.simulated import (
     LOG,
@@ -15,21 +14,15 @@ from tests.unit.simulated import (
     write_world,
 )
 from twotowers.errors import InputError
-from twotowers.experiment import fields
 from twotowers.experiment import simulated_clicks as simulation
-from twotowers.experiment.any_log import AnyLog
-from twotowers.experiment.config import read_config
-from twotowers.experiment.paper import PaperFile, load_paper
 from twotowers.files.rankings import mask, pad
 from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions
 from twotowers.logs import simulation as logs_simulation
 from twotowers.logs.cells import Pairs, read_logs, write_logs
-from twotowers.logs.counts import Cells, Counts
 from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import read_sessions
-from twotowers.root import ROOT
 from twotowers.splits import SPLITS
 
 
@@ -148,9 +141,10 @@ def first_shown(policy, log):
     """Of each lane the share of sessions in which the first document is at the first position."""
     if not log.has_pages:
         for lane in simulation.draw_cells(log, "train", policy, seed=3):
-            counts = lane.counts.impressions
-            assert (counts.sum(axis=(1, 2)) == 2 * 40_000).all()
-            yield lane.lane["strength"], lane.lane["temperature"], counts[0, 0, 0] / 40_000
+            cells = lane.counts
+            assert cells.impressions.sum() == 2 * 40_000
+            first = cells.impressions[(cells.document == 0) & (cells.position == 0)].sum()
+            yield lane.lane["strength"], lane.lane["temperature"], first / 40_000
         return
     found = {}
     for batch in simulation.draw_pages(log, "train", policy, seed=3):
@@ -160,11 +154,6 @@ def first_shown(policy, log):
         found.setdefault(key, []).append(first)
     for key, parts in found.items():
         yield *key, np.concatenate(parts).mean()
-
-
-def test_noise_in_each_session_does_not_rank_once():
-    with pytest.raises(InputError, match="noise in each session ranks anew each time"):
-        settled(policy={"ranker": "expert", "noise": "session"})
 
 
 def test_a_policy_without_noise_ranks_once(folder):
@@ -178,34 +167,22 @@ def test_a_policy_without_noise_ranks_once(folder):
 
 
 def test_pages_that_are_not_those_of_the_rankings(folder, pages):
-    lanes = [{"strength": 0.0, "temperature": 0.25}]
-    with pytest.raises(InputError, match="no pages of split 'train' with strength"):
-        read(folder, pages, lanes)
     others = {"train": read_scores(folder / "policy.parquet", "train", 2).pairs}
     with pytest.raises(InputError, match="is not in the rankings"):
         read_lane_sessions(pages, [{"strength": 0.0, "temperature": 0.0}], pairs=others, length=5)
 
 
-# Dense and listed.
+# Cells are counted in a table of all, or as a list.
 
 
-def columns(log: Counts | Cells) -> list[np.ndarray]:
-    if isinstance(log, Cells):
-        return [log.query, log.document, log.position, log.impressions, log.clicks]
-    place = np.nonzero(log.impressions)
-    return [*place, log.impressions[place], log.clicks[place]]
-
-
-def in_both_layouts(folder, monkeypatch, **changes):
-    """The lanes of the training log as they are held densely, and listed."""
+def in_both_ways(folder, monkeypatch, **changes):
+    """The lanes of the training log."""
     policy = policies(folder, **changes)["train"]
     found = []
     for longest in (32, 1):
-        for module in (counts_module, logs_simulation, simulation, lane_sessions):
+        for module in (counts_module, logs_simulation, lane_sessions):
             monkeypatch.setattr(module, "LONGEST_DENSE", longest)
         found.append(list(simulation.draw_cells(settled(**changes), "train", policy, seed=3)))
-    assert isinstance(found[0][0].counts, Counts)
-    assert isinstance(found[1][0].counts, Cells)
     return found
 
 
@@ -227,23 +204,21 @@ USERS = {
 @pytest.mark.parametrize("sessions", [700, [100, 700]])
 def test_listed_cells_are_the_dense_ones(folder, monkeypatch, user, sessions):
     changes = USERS[user] | {"sessions": {"train": sessions, "validation": 1, "test": 1}}
-    dense, listed = in_both_layouts(folder, monkeypatch, **changes)
+    dense, listed = in_both_ways(folder, monkeypatch, **changes)
     lanes = settled(**changes).lanes
     assert len(dense) == len(listed) == np.prod([len(lane) for lane in lanes.values()])
     for one, other in zip(dense, listed, strict=True):
         assert one.lane == other.lane
-        for left, right in zip(columns(one.counts), columns(other.counts), strict=True):
+        for left, right in zip(*(vars(each.counts).values() for each in (one, other)), strict=True):
             np.testing.assert_array_equal(left, right)
         assert one.counts.impressions.sum() > one.counts.clicks.sum() > 0
 
 
-def test_listed_cells_through_a_file_are_the_dense_ones(folder, monkeypatch, tmp_path):
+def test_listed_cells_are_read_as_they_were_written(folder, monkeypatch, tmp_path):
     pairs = policies(folder)["train"].pairs
     lanes = [{"strength": s, "temperature": t} for s in (0.0, 1.0) for t in (0.0, 0.5)]
-    dense, listed = in_both_layouts(folder, monkeypatch)
-    for name, lane_logs in {"dense": dense, "listed": listed}.items():
-        write_logs(tmp_path / name, lane_logs, {"train": pairs})
-    assert (tmp_path / "dense").read_bytes() == (tmp_path / "listed").read_bytes()
+    _, listed = in_both_ways(folder, monkeypatch)
+    write_logs(tmp_path / "listed", listed, {"train": pairs})
     rows = read_logs(tmp_path / "listed", lanes, split="train", pairs=pairs, length=POSITIONS)
     assert rows.listed
     for number, log in enumerate(listed):
@@ -255,68 +230,11 @@ def test_listed_cells_through_a_file_are_the_dense_ones(folder, monkeypatch, tmp
 @pytest.mark.parametrize("layout", [0, 1])
 def test_larger_logs_contain_the_smaller_ones(folder, monkeypatch, layout):
     sessions = {"train": [100, 700, 5000], "validation": 1, "test": 1}
-    found = in_both_layouts(folder, monkeypatch, sessions=sessions)[layout]
+    found = in_both_ways(folder, monkeypatch, sessions=sessions)[layout]
     dense = np.zeros((2, len(found), 6, POSITIONS, POSITIONS), int)
     for number, lane in enumerate(found):
-        *place, shown, clicked = columns(lane.counts)
+        *place, shown, clicked = vars(lane.counts).values()
         dense[(0, number, *place)], dense[(1, number, *place)] = shown, clicked
     by_size = dense.reshape(2, 4, 3, 6, POSITIONS, POSITIONS)
     assert (np.diff(by_size, axis=2) >= 0).all()
     assert (by_size[0, ..., 0].sum((-1, -2)) == [100, 700, 5000]).all()
-
-
-def test_steeper_users_click_less_below_the_top(folder, monkeypatch):
-    changes = USERS["position based, eta in lanes"]
-    for lanes in in_both_layouts(folder, monkeypatch, **changes):
-        rates = {}
-        for lane in lanes:
-            *_, position, shown, clicked = columns(lane.counts)
-            low = position > 1
-            rates.setdefault(lane.lane["eta"], []).append(clicked[low].sum() / shown[low].sum())
-        assert (np.array(rates[2.0]) < np.array(rates[0.5])).all()
-
-
-# Settings of a configuration.
-
-
-@pytest.mark.parametrize(
-    ("said", "about"),
-    [
-        ({}, ("test", None)),
-        ({"queries": "train"}, ("train", None)),
-        ({"queries": {"split": "train", "first": 5}}, ("train", 5)),
-        ({"queries": {"first": 5}}, ("test", 5)),
-    ],
-)
-def test_queries_that_a_split_is_about(said, about):
-    log = {key: value for key, value in LOG.items() if key != "queries"}
-    assert fields.read(AnyLog, log | said).queries.of("test") == about
-
-
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        ({"queries": "test"}, r"logs\.log\.queries.*'test' .*'train'"),
-        ({"queries": {"fisrt": 5}}, "unknown setting 'fisrt' .*did you mean 'first'"),
-        ({"queries": {"first": 0}}, r"logs\.log\.queries\.first: .*at least 1"),
-        ({"record": "pages"}, r"logs\.log\.record: .*'cells', 'sessions'"),
-    ],
-)
-def test_logs_that_a_configuration_may_not_say(said, message):
-    experiment = {
-        "title": "T", "citation": "C", "datasets": {}, "items": {}, "logs": {"log": LOG | said},
-        "scales": {scale: {"seeds": [1]} for scale in ("smoke", "laptop", "paper")},
-    }  # fmt: skip
-    with pytest.raises(InputError, match=message):
-        fields.read(PaperFile, experiment)
-
-
-def test_a_scale_overrides_logs():
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    small, large = (
-        load_paper("hager2025", read_config(config | {"scale": scale})).logs["pages"]
-        for scale in ("smoke", "laptop")
-    )
-    assert (small.queries.first, large.queries.first) == (100, 500)
-    assert small.sessions.train < large.sessions.train
-    assert small.lanes == large.lanes

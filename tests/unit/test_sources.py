@@ -1,6 +1,5 @@
 """The table of data sources is complete, and mistakes in declared sources are named."""
 
-import dataclasses
 import subprocess
 import sys
 
@@ -25,27 +24,6 @@ CLICKS = {
 }
 
 
-def test_the_table_has_the_sources():
-    table = load_sources()
-    facts = {name: (entry.format, entry.width, entry.label_max) for name, entry in table.items()}
-    assert facts == {
-        "mslr_web30k": ("letor", 136, 4),
-        "mslr_web10k": ("letor", 136, 4),
-        "yahoo_set1": ("letor", 700, 4),
-        "istella_s": ("letor", 220, 4),
-        "mq2007": ("letor", 46, 2),
-        "mq2008": ("letor", 46, 2),
-        "baidu_ultr": ("pages", None, None),
-        "baidu_ultr_uva": ("vectors", None, None),
-        "baidu_mlm_uva": ("baidu", None, None),
-        "baidu_mlm_baidu": ("baidu", None, None),
-        "tiangong_st": ("tiangong", None, None),
-        "wscd_2012": ("wscd", None, None),
-        "yandex_20_queries": ("yandex", None, None),
-    }
-    assert [entry.access for entry in table.values()].count("public") == 1
-
-
 @pytest.mark.parametrize("name", load_sources())
 def test_a_ranking_data_set_comes_in_splits_and_a_click_log_in_one_part(name):
     entry = source(name)
@@ -54,23 +32,6 @@ def test_a_ranking_data_set_comes_in_splits_and_a_click_log_in_one_part(name):
     assert tuple(entry.splits) == tuple(entry.files_sha256)
     further = (ANNOTATIONS,) if entry.format in ("vectors", "baidu") else ()
     assert tuple(entry.splits) == (*FORMATS[entry.format], *further) == (*parts, *further)
-
-
-@pytest.mark.parametrize("name", ["mslr_web30k", "istella_s", "yandex_20_queries"])
-def test_files_of_known_checksum(name):
-    assert all(source(name).files_sha256.values())
-
-
-def test_an_unknown_checksum_is_said():
-    for name in ("mq2007", "mq2008", "tiangong_st", "wscd_2012"):
-        assert source(name).sha256 is None
-        assert "No checksum is published" in source(name).how
-
-
-def test_a_source_cannot_be_changed():
-    entry = source("mq2008")
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        entry.width = 3
 
 
 def test_typo_offers_the_nearest_name():
@@ -129,11 +90,6 @@ def test_a_declared_click_log():
     assert dict(entry.reading) == CLICKS["reading"]
     assert dict(entry.splits) == {LOG: "clicks.parquet"}
     assert dict(entry.files_sha256) == {LOG: None}
-
-
-def test_a_click_log_needs_no_reading():
-    entry = source_from_config({name: CLICKS[name] for name in CLICKS if name != "reading"})
-    assert not entry.reading
 
 
 @pytest.mark.parametrize("form", opening.FORMATS)

@@ -1,21 +1,16 @@
 """The stand-in of Baidu-ULTR-UVA with text: published figures, texts, files, and no surprises."""
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from scipy.special import ndtri
 
 from twotowers.errors import InputError
-from twotowers.files.rankings import read_rankings
-from twotowers.logs.described import read_documents
 from twotowers.logs.formats.baidu import documents_of, read, read_annotations, texts_of
-from twotowers.logs.sessions import read_sessions
 from twotowers.standins.baidu import (
     CANDIDATES,
     FEWEST,
     LABELS,
     LARGEST_POOL,
-    POSITIONS,
     PROPENSITIES,
     Law,
     World,
@@ -25,11 +20,9 @@ from twotowers.standins.baidu_files import (
     EMPTY,
     PLAIN,
     SEARCHED,
-    WRITTEN,
     log_rows,
     write_annotations,
     write_log,
-    write_part,
 )
 from twotowers.standins.baidu_texts import STYLE, document_tokens, other_topic, query_tokens, topics
 from twotowers.standins.hashed import hashed, key_of, normals, uniforms
@@ -102,27 +95,6 @@ def test_the_reader_reads_the_files(folder):
     np.testing.assert_allclose(lengths[:, 0], lengths[:, 1:].sum(1), rtol=1e-4)
     own = [len(row["title"]) for row in texts]
     np.testing.assert_allclose(lengths[:, 1], own, rtol=1e-4)
-
-
-def test_parts_of_the_road(tmp_path):
-    world = World(120, 1, LAW)
-    for part in WRITTEN:
-        write_part(tmp_path / part, part, world, queries=5)
-    pages = [page for batch in read_sessions(tmp_path / "pages") for page in batch.to_pylist()]
-    shown = {number for page in pages for number in page["documents"]}
-    described = read_documents(tmp_path / "documents")
-    assert set(described.document.tolist()) == shown
-    texts = pq.read_table(tmp_path / "texts")
-    assert set(texts["document"].to_pylist()) == shown
-    rankings = read_rankings(tmp_path / "annotations")
-    own = pq.read_table(tmp_path / "annotated_texts")
-    assert len(own) == len(rankings.label)
-    # The eleventh feature is the length of the title.
-    lengths = [len(title) for title in own["title"].to_pylist()]
-    np.testing.assert_allclose(np.expm1(rankings.features[:, 10]), lengths, rtol=1e-4)
-    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(WRITTEN)
-    with pytest.raises(InputError, match=r"part: 'page' is unknown .*did you mean 'pages'"):
-        write_part(tmp_path / "page", "page", world)
 
 
 def test_pages(pages):
@@ -272,13 +244,6 @@ def test_annotators_may_see_what_is_shown():
         assert scores[own].min() > scores[:CANDIDATES][~own[:CANDIDATES]].max()
     with pytest.raises(InputError, match=r"annotators: 'all' is unknown"):
         World(2000, 1, LAW, annotators="all")
-
-
-def test_memory_does_not_grow_with_the_log():
-    """A page is drawn from its number alone: the last chunk of a huge log needs no other."""
-    page = World(2_000_000, 1, LAW)._pages(np.arange(1_999_990, 2_000_000))
-    assert page.where.shape[1] == POSITIONS
-    assert len(page.session) > 5
 
 
 def test_hashed_numbers_are_random():

@@ -15,7 +15,6 @@ from twotowers.standins.uva import (
     WHOLE,
     WIDTH,
     candidates,
-    draw,
     features_of,
     generate_annotations,
     rotation,
@@ -103,9 +102,3 @@ def test_columns_show_traits_in_a_rotation():
     np.testing.assert_allclose(np.diag(correlation), 0.97, atol=0.01)
     annotated = generate_annotations(50, seed=0)
     assert annotated.features.std() == pytest.approx(1, rel=0.15)
-
-
-def test_no_click_behind_the_end_of_a_page():
-    for block in draw(500, seed=0):
-        assert not (block.clicks & ~block.where).any()
-        assert (np.diff(block.query) >= 0).all()

@@ -3,14 +3,13 @@
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from scipy.stats import ks_2samp, kstest
 
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.linear import LinearTower
-from twotowers.towers.parts import CUT_DEVIATION, drop, embedding, linear, matmul
+from twotowers.towers.parts import CUT_DEVIATION, embedding, linear, matmul
 from twotowers.towers.two_towers import two_towers
 
 FEATURES = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
@@ -49,18 +48,13 @@ def test_matmul_has_the_gradients_of_a_product_in_every_lane():
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_dropout_only_with_a_key_and_unbiased():
+def test_dropout_only_with_a_key():
     plain = DeepTower(4, rngs=nnx.Rngs(1))
     dropping = DeepTower(4, dropout=0.5, rngs=nnx.Rngs(1))
     np.testing.assert_array_equal(dropping(FEATURES), plain(FEATURES))
     key = jax.random.key(0)
     np.testing.assert_array_equal(plain(FEATURES, key), plain(FEATURES))
     assert not np.allclose(dropping(FEATURES, key), plain(FEATURES))
-    # Kept units are scaled up, so that the mean stays: 5 standard errors.
-    ones = jnp.ones((200, 100))
-    dropped = np.asarray(drop(ones, 0.5, key))
-    assert set(np.unique(dropped)) == {0, 2}
-    assert abs(dropped.mean() - 1) < 5 / np.sqrt(dropped.size)
 
 
 def test_logits_add_bias_of_the_position_to_relevance_of_the_document():

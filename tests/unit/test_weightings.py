@@ -66,13 +66,6 @@ def test_counts_equal_weighting_every_impression_of_a_session_log(temperature):
     np.testing.assert_allclose(result.clicks, clicks, rtol=1e-5)
 
 
-def test_a_deterministic_policy_is_left_as_it_is():
-    counts = cells_of(log(0), 3)
-    result = inverse_propensity(counts)
-    np.testing.assert_array_equal(result.impressions, counts.impressions)
-    np.testing.assert_array_equal(result.clicks, counts.clicks)
-
-
 def test_a_setting_may_name_every_weighting():
     assert get_args(likelihood.Weighting) == tuple(WEIGHTINGS)
 
@@ -84,13 +77,6 @@ def test_each_lane_has_its_own_weighting():
         together = weighted(names, jnp.asarray(lane), counts)
         for one, alone in zip(together, weighted((name,), jnp.asarray(0), counts), strict=True):
             np.testing.assert_array_equal(one, alone)
-
-
-def test_queries_have_one_impression_per_cell_and_its_click_rate():
-    shown, clicked = jnp.array([4, 1, 0, 0.5]), jnp.array([3, 0, 0, 0.25])
-    impressions, clicks = WEIGHTINGS["queries"](shown, clicked, jnp.array(5.5))
-    assert impressions.tolist() == [1, 1, 0, 1]
-    assert clicks.tolist() == [0.75, 0, 0, 0.5]
 
 
 def test_small_unsigned_counts_do_not_overflow():
@@ -112,10 +98,3 @@ def test_expected_counts_below_one():
     result = inverse_propensity(Counts(impressions, impressions / 2))
     np.testing.assert_allclose(result.impressions, np.full((1, 2, 2), 0.75), rtol=1e-6)
     np.testing.assert_allclose(result.clicks, np.full((1, 2, 2), 0.375), rtol=1e-6)
-
-
-def test_unvisited_queries_stay_empty():
-    empty = np.zeros((2, 3, 3), int)
-    result = inverse_propensity(Counts(empty, empty))
-    assert not result.impressions.any()
-    assert not result.clicks.any()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from twotowers.errors import InputError, check_range
+from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
 from twotowers.randomness import stream
 
@@ -187,7 +187,6 @@ def _ultra_rows(rankings: Rankings) -> np.ndarray:
 
 def _top_rows(rankings: Rankings, top: int) -> np.ndarray:
     """[kept] row numbers: queries in order, each with its `top` highest labels descending."""
-    check_range(top, field="top", low=1, high=np.inf, whole=True)
     offsets, query = _query_numbers(rankings)
     # The sort by query, then by descending label, is stable. Ties keep the order of the file, and
     # each query keeps its block of rows.

@@ -93,9 +93,6 @@ class ObservedLog(Recorded):
     features: bool = False
     """Whether towers may read features of the documents. The data set then has them, and queries
     with annotated documents, on which rankings are measured."""
-    bootstrap: bool = False
-    """Whether each seed draws the log's impressions again, with replacement. Intervals over seeds
-    then show the sampling error of the log."""
 
     @model_validator(mode="after")
     def _features_of_pages(self) -> ObservedLog:
@@ -134,7 +131,7 @@ class ObservedLog(Recorded):
     def splits(
         self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
     ) -> dict[str, Split]:
-        given = {"positions": self.positions, "seed": seed, "bootstrap": self.bootstrap}
+        given = {"positions": self.positions, "seed": seed}
         shares = {
             name: part if isinstance(part, float) else PagesOf(**part.model_dump())
             for name, part in self.split

@@ -17,7 +17,7 @@ import pyarrow as pa
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask, pad
 from twotowers.logs.cells import LaneLog
-from twotowers.logs.counts import LONGEST_DENSE, Cells, Counts, added
+from twotowers.logs.counts import Cells, added
 from twotowers.logs.policies import (
     NOISE_HIGH,
     NoisyOrder,
@@ -26,7 +26,7 @@ from twotowers.logs.policies import (
     ranking_order,
 )
 from twotowers.logs.simulated_sessions import Sampler, stream_sessions
-from twotowers.logs.simulation import Traffic, simulate_clicks
+from twotowers.logs.simulation import Traffic
 from twotowers.models.chances import Chance
 from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel, ClickModel
 from twotowers.randomness import stream
@@ -68,7 +68,8 @@ def draw_cells(
                 drawn = ("session noise", seed, split, strength, temperature, *_growth(number))
                 shown = traffic.impressions(order, temperature, stream(*drawn))
                 key = (strength, temperature, *own.values(), *_growth(number))
-                more = _clicked(shown, chances, stream("clicks", seed, split, *key))
+                rng = stream("clicks", seed, split, *key)
+                more = replace(shown, clicks=rng.binomial(shown.impressions, chances(shown)))
                 grown.append(added(grown[-1], more) if grown else more)
             for number, lane in _by_size(lanes, strength, temperature, own):
                 # If a split has one size only, the lanes of all sizes have the same log.
@@ -184,9 +185,6 @@ def _possible(chance: np.ndarray, user: ClickModel) -> np.ndarray:
 def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable:
     """A function from impressions to the click probability of each cell."""
     truth = truth_of(user, relevance, positions)
-    if positions <= LONGEST_DENSE:
-        chance = _possible(user.chance(relevance, positions), user)
-        return lambda shown: chance
 
     def of_cells(shown: Cells) -> np.ndarray:
         parts = {
@@ -215,9 +213,3 @@ def _clicker(user: ClickModel, relevance: np.ndarray, positions: int) -> Sampler
         return user.sample(chances, where, rng=rng)["clicks"]
 
     return sample
-
-
-def _clicked(shown: np.ndarray | Cells, chances: Callable, rng: np.random.Generator):
-    if isinstance(shown, Cells):
-        return replace(shown, clicks=simulate_clicks(shown.impressions, chances(shown), rng=rng))
-    return Counts(shown, simulate_clicks(shown, chances(shown), rng=rng))

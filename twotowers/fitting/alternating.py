@@ -36,7 +36,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from twotowers.errors import InputError, check_range
 from twotowers.fitting.click_rates import ClickRates, RateEstimate
 from twotowers.fitting.tiles import Layer, Layout, lay_out
 
@@ -166,16 +165,9 @@ def alternate(
         still: the fit stops when no parameter moves by more than this in a step.
         dtype: type of all numbers. `float64` needs JAX's `jax_enable_x64`.
     """
-    check_start(rates, examination, steps, low=0, high=1)
-    start, shape = np.asarray(relevance), (len(rates.rate), rates.features)
-    if start.shape not in ((), shape[1:], shape):
-        raise InputError(
-            f"the start has shape {start.shape}", field="relevance", expected=f"{shape}"
-        )
-    if not ((start >= 0) & (start <= 1)).all():
-        raise InputError("the start is out of range", field="relevance", expected="[0, 1]")
+    shape = len(rates.rate), rates.features
     layout = lay_out(rates, dtype)
-    r = layout.by_layer(np.broadcast_to(start, shape), dtype)
+    r = layout.by_layer(np.broadcast_to(relevance, shape), dtype)
     o = jnp.asarray(examination, dtype)
     number, r, o = _iterate(layout, r, o, jnp.int32(steps), still, rule)
     return RateEstimate(layout.by_feature(r, rates.features), np.asarray(o), int(number))
@@ -226,17 +218,3 @@ def _iterate(layout: Layout, r: list[list[jax.Array]], o: jax.Array, steps, stil
     if not rule.at_once:
         r = relevance(layout.spread(before), r)
     return number, jax.tree.map(lambda part: jnp.clip(part, 0, 1), r), o
-
-
-def check_start(rates: ClickRates, start: np.ndarray, steps: int, *, low: float, high: float):
-    """Raise InputError unless `start` is [lanes, factors] in [low, high] and `steps` is >= 1."""
-    check_range(steps, field="steps", low=1, high=np.iinfo(np.int32).max, whole=True)
-    expected = (len(rates.rate), rates.factors)
-    if np.shape(start) != expected:
-        raise InputError(
-            f"the start has shape {np.shape(start)}", field="examination", expected=f"{expected}"
-        )
-    if not ((np.asarray(start) >= low) & (np.asarray(start) <= high)).all():
-        raise InputError(
-            "the start is out of range", field="examination", expected=f"[{low:g}, {high:g}]"
-        )

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twotowers.errors import InputError, check_range
+from twotowers.errors import InputError
 from twotowers.files.blocks import blocks, in_order
-from twotowers.models.chances import NEVER
+
+if TYPE_CHECKING:
+    from twotowers.fitting.steps import EMState
 
 ROUNDING = 1e-10
 """Largest relative fall of a log-likelihood that counts as rounding."""
 
 
-class Problem(Protocol):
-    """An EM problem whose parameters are one vector of probabilities.
-
-    Attributes:
-        often: how many probabilities each entry of the vector stands for.
-    """
-
-    often: np.ndarray
-
-    def step(self, vector: np.ndarray) -> np.ndarray:
-        """An E-step and an M-step: the new vector."""
-
-    def measured_step(self, vector: np.ndarray) -> tuple[np.ndarray, float]:
-        """The new vector, and the old one's objective, such as the log-likelihood."""
-
-
-def climb(
-    problem: Problem,
+def run_em(
+    problem: EMState,
     start: np.ndarray,
     *,
     iterations: int,
@@ -51,19 +37,13 @@ def climb(
         the vector; [iterations + 1] the objective at the start and after each iteration; whether
         the last iteration gained less than the tolerance.
     """
-    check_range(iterations, field="iterations", low=1, high=10**9, whole=True)
-    check_range(tolerance, field="tolerance", low=0, high=1)
     now = start
     following, value = problem.measured_step(now)
     history = [value]
-    if not history[0] > NEVER / 2:
-        raise InputError(
-            "the clicks are impossible at it", field="start", expected="a finite log-likelihood"
-        )
     converged = False
     while not converged and len(history) <= iterations:
         if accelerate:
-            new, following, value = leap(problem, now, following)
+            new, following, value = squarem_step(problem, now, following)
         else:
             new = following
             following, value = problem.measured_step(new)
@@ -81,15 +61,15 @@ def climb(
     return now, np.array(history), converged
 
 
-def leap(
-    problem: Problem, vector: np.ndarray, once: np.ndarray
+def squarem_step(
+    problem: EMState, vector: np.ndarray, once: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """A SQUAREM cycle (Varadhan and Roland, 2008): extrapolate two EM steps, then do a third.
 
     If the result has a lower objective than the first EM step, it is the second EM step instead.
 
     Args:
-        problem: see `climb`.
+        problem: see `run_em`.
         vector: where the cycle starts.
         once: an EM step from there.
 

@@ -2,14 +2,14 @@
 
 Down to the last click of a page nothing is hidden (`twotowers.models.page.ChainModel`). So what is
 known there is counted once. Hidden are whether the user went on after the last click, and where the
-user stopped below it, on the page's tail. With g the attraction, o and h = 1 - o the chances of
+user stopped below it, on the page's suffix. With g the attraction, o and h = 1 - o the chances of
 going on and of halting, the probability that nothing is clicked from k on, if k is examined, is
 
     n_k = (1 - g_k) (o_k n_{k+1} + h_k)
 
 and behind the page it is 1. A user who examined k, and did not click below it, went on with
 probability o_k n_{k+1} / (o_k n_{k+1} + h_k). The last click is the same with its own o, and
-without the first factor. This needs a few operations for each place of a tail. It gives the
+without the first factor. This needs a few operations for each place of a suffix. It gives the
 likelihood, too: the logarithm of one number per page, and what is known.
 
     >>> from twotowers.fitting.statistics import Statistics, distinct_pages
@@ -45,11 +45,11 @@ SMALL = 1e-280
 
 
 @dataclass(frozen=True)
-class Tails:
-    """Pages whose tails are equally long. All of them have a click, or none of them has.
+class PageSuffixes:
+    """Pages whose suffixes are equally long. All of them have a click, or none of them has.
 
     Attributes:
-        pair: [places, pages] the pairs of the tail: below the last click, or of the whole page.
+        pair: [places, pages] the pairs of the suffix: below the last click, or of the whole page.
         number: [pages] how often the log has the page.
         repeats: [pages] how many such pages of other pairs the page stands for.
         last: [pages] position from 1 of the last click, or 0.
@@ -63,12 +63,12 @@ class Tails:
     event: np.ndarray | None
 
     @classmethod
-    def of(cls, rows, pair, number, repeats, last, length, event) -> Tails:
+    def of(cls, rows, pair, number, repeats, last, length, event) -> PageSuffixes:
         """From some pages of a log."""
-        tail = np.empty((length, len(rows)), pair.dtype)
-        for place, row in enumerate(tail):
+        suffix = np.empty((length, len(rows)), pair.dtype)
+        for place, row in enumerate(suffix):
             row[:] = pair[rows, last[rows] + place]
-        return cls(tail, number[rows], repeats[rows], last[rows], event)
+        return cls(suffix, number[rows], repeats[rows], last[rows], event)
 
 
 class Chain:
@@ -76,7 +76,7 @@ class Chain:
 
     Args:
         statistics: of distinct pages, for a model that `Chain.of` takes.
-        repeats: [pairs] how many pairs each of them stands for (`twotowers.fitting.alike`).
+        repeats: [pairs] how many pairs each of them stands for (`twotowers.fitting.duplicates`).
 
     Attributes:
         model: the chain model.
@@ -86,7 +86,7 @@ class Chain:
         repeats: how many pairs each event stands for.
         went_on: [events] clicks with another click below.
         skipped: [positions] documents without a click above a click.
-        tails: the pages, by the length of their tails.
+        suffixes: the pages, by the length of their suffixes.
     """
 
     def __init__(self, statistics: Statistics, repeats: np.ndarray):
@@ -125,14 +125,14 @@ class Chain:
         # Pages of a query lie side by side, so that the probabilities of its documents are near.
         order = np.lexsort((pair[:, 0], kind))
         order = order[below[order] > 0]
-        self.tails = []
+        self.suffixes = []
         for rows in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1) if len(order) else []:
             event = None
             if last[rows[0]]:
                 place = last[rows] - 1
                 event = entry[pair[rows, place] if self.by_pair else place]
             columns = pair, number, repeated, last
-            self.tails.append(Tails.of(rows, *columns, below[rows[0]], event))
+            self.suffixes.append(PageSuffixes.of(rows, *columns, below[rows[0]], event))
 
     @classmethod
     def of(cls, statistics: Statistics, repeats: np.ndarray | None = None) -> Chain | None:
@@ -181,22 +181,22 @@ class Chain:
             found = sum((n * log).sum() for n, log in zip(counts, logs, strict=True))
 
         examined, parts = totals["attraction"][1], []
-        for tails in self.tails:
-            parts += [(tails, block) for block in blocks(len(tails.number), len(tails.pair))]
+        for some in self.suffixes:
+            parts += [(some, block) for block in blocks(len(some.number), len(some.pair))]
 
         def of_part(part):
-            return self._of_tails(*part, values["attraction"], after_click, after_none)
+            return self._of_suffixes(*part, values["attraction"], after_click, after_none)
 
         # Blocks are added in their order, so sums do not depend on the threads.
-        cells = sum(tails.pair.size for tails in self.tails)
+        cells = sum(some.pair.size for some in self.suffixes)
         found_of = in_order(of_part, parts, cells=cells)
-        for (tails, block), each in zip(parts, found_of, strict=True):
+        for (some, block), each in zip(parts, found_of, strict=True):
             logs, masses, ends, halts = each
             found += logs
-            np.add.at(examined, tails.pair[:, block].ravel(), masses.ravel())
-            if tails.event is not None:
+            np.add.at(examined, some.pair[:, block].ravel(), masses.ravel())
+            if some.event is not None:
                 for total, mass in zip(clicked, ends, strict=True):
-                    np.add.at(total, tails.event[block], mass)
+                    np.add.at(total, some.event[block], mass)
             skipped += halts
         totals["attraction"][:] += self.known[0]
         examined += self.known[1]
@@ -216,9 +216,9 @@ class Chain:
     def _parts(self, kind: str) -> list[str]:
         return [part for part, own in self.model.parts.items() if own == kind]
 
-    def _of_tails(
+    def _of_suffixes(
         self,
-        tails: Tails,
+        some: PageSuffixes,
         block: slice,
         attraction: np.ndarray,
         after_click: Share,
@@ -227,12 +227,12 @@ class Chain:
         """The E-step of some pages.
 
         Returns:
-            their log-likelihood; [places, pages] how often places of tails are examined; [2, pages]
-            how often users go on and stop after the last click, if there is one; and how often
-            they do after no click: [2], or [2, positions].
+            their log-likelihood; [places, pages] how often places of a suffix are examined;
+            [2, pages] how often users go on and stop after the last click, if there is one; and how
+            often they do after no click: [2], or [2, positions].
         """
         pair, number, repeats, last = (
-            each[..., block] for each in (tails.pair, tails.number, tails.repeats, tails.last)
+            each[..., block] for each in (some.pair, some.number, some.repeats, some.last)
         )
         places = last + np.arange(len(pair))[:, None]  # from 0
         goes_on, halts = (
@@ -248,7 +248,7 @@ class Chain:
                 _divide(silent, total, out=further[place + 1])
                 silent = total
             silent *= ignored[place]
-        click = None if tails.event is None else [each[tails.event[block]] for each in after_click]
+        click = None if some.event is None else [each[some.event[block]] for each in after_click]
         if click is None:
             likelihood, ends, further[0] = silent, None, number
         else:
@@ -299,7 +299,7 @@ def _divide(one: np.ndarray, other: np.ndarray, out: np.ndarray) -> None:
 
 
 def _logs(ignored: np.ndarray, goes_on, halts, click: list[np.ndarray] | None) -> np.ndarray:
-    """[pages] ln P(no click on the tail), or behind the last click, without small numbers."""
+    """[pages] ln P(no click on the suffix), or behind the last click, without small numbers."""
     log = np.log(ignored[-1])
     for place in reversed(range(len(ignored) - 1)):
         on = np.log(goes_on[place]) + log

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twotowers.errors import InputError
-
 
 @dataclass(frozen=True)
 class ClickRates:
@@ -29,31 +27,6 @@ class ClickRates:
     features: int
     factors: int
 
-    def __post_init__(self):
-        shape = np.shape(self.rate)
-        for field in ("factor", "weight"):
-            if np.shape(getattr(self, field)) != shape:
-                raise InputError(
-                    f"has shape {np.shape(getattr(self, field))}", field=field, expected=f"{shape}"
-                )
-        if len(shape) != 2 or np.shape(self.feature) != shape[1:]:
-            raise InputError(
-                f"has shape {np.shape(self.feature)} where rates have {shape}",
-                field="feature",
-                expected="[rows] for rates [lanes, rows]",
-            )
-        bounds = {
-            "feature": (self.features - 1, f"in [0, {self.features})"),
-            "factor": (self.factors - 1, f"in [0, {self.factors})"),
-            "rate": (1, "in [0, 1]"),
-            "weight": (np.inf, ">= 0"),
-        }
-        for field, (high, expected) in bounds.items():
-            values = np.asarray(getattr(self, field))
-            bad = values[~((values >= 0) & (values <= high))]
-            if bad.size:
-                raise InputError(f"{bad[0]} is out of range", field=field, expected=expected)
-
 
 @dataclass(frozen=True)
 class RateEstimate:
@@ -68,29 +41,6 @@ class RateEstimate:
     relevance: np.ndarray
     examination: np.ndarray
     steps: int | None = None
-
-
-def simulate_rates(chance: np.ndarray, clicks, rng: np.random.Generator) -> np.ndarray:
-    """Draw click rates of rows: Binomial(N, chance) / N.
-
-    Args:
-        chance: click probabilities in [0, 1], for example [lanes, rows].
-        clicks: N >= 1, impressions per row, in a shape that broadcasts to that of `chance`.
-        rng: source of randomness.
-
-    Returns:
-        float32 rates in the shape of `chance`.
-
-    Example:
-        >>> simulate_rates(np.array([0.0, 1.0]), 10, np.random.default_rng(0))
-        array([0., 1.], dtype=float32)
-    """
-    chance, clicks = np.asarray(chance), np.asarray(clicks)
-    if not ((chance >= 0) & (chance <= 1)).all():
-        raise InputError("is no probability", field="chance", expected="numbers in [0, 1]")
-    if not (clicks >= 1).all():
-        raise InputError(f"{clicks.min()} is out of range", field="clicks", expected=">= 1")
-    return (rng.binomial(clicks, chance) / clicks).astype(np.float32)
 
 
 def fit_naive(rates: ClickRates) -> RateEstimate:

@@ -37,7 +37,7 @@ from scipy.optimize import brentq
 from scipy.sparse import coo_array, csr_array
 from scipy.special import expit, xlog1py, xlogy
 
-from twotowers.errors import InputError, check_choice
+from twotowers.errors import InputError
 from twotowers.fitting.conditional_logit import Moments, logit_moments, tilt
 from twotowers.fitting.curves import (
     ALONE,
@@ -57,7 +57,6 @@ MOST_FACTORS = 2_000
 """The information is a dense matrix."""
 MOST_VARIANCE = 1e4
 """Of a log-ratio by the information: beyond it the clicks are all on one side."""
-ERRORS = ("information", "CR0", "CR1", "CR2", "CR3")
 
 
 def fit_conditional(
@@ -87,28 +86,24 @@ def fit_conditional(
         raise InputError(
             f"{factors:,} bias factors", field="factor", expected=f"1 to {MOST_FACTORS:,}"
         )
-    for name, value, known in (("form", form, FORMS), ("errors", errors, ERRORS)):
-        check_choice(value, known, field=name)
-    if not 0 <= reference < factors:
-        raise InputError(f"{reference}", field="reference", expected=f"in [0, {factors})")
     if form == "additive":
         counts.whole()
-    every = told = _useful(counts.where(), form)
-    together = strong_components(told, form)
+    every = useful = _useful(counts.where(), form)
+    together = strong_components(useful, form)
     inside = together == together[reference]
     reason = _reasons(counts, inside, reference)
-    told = _useful(told.where(inside[told.factor]), form)
+    useful = _useful(useful.where(inside[useful.factor]), form)
     start = np.zeros(factors)
     if form == "additive":
-        start, _ = optimum(told, joint_moments, start)
-    theta, moments = optimum(told, FORMS[form], start)
+        start, _ = optimum(useful, joint_moments, start)
+    theta, moments = optimum(useful, FORMS[form], start)
     root, _ = inverse_root(moments.information, reference)
     resistance = (root**2).sum(1)
     alone = np.zeros((0, factors))
     if errors == "information":
         covariance, queries = root @ root.T, np.full(factors, np.inf)
     else:
-        steps, alone, blocks = _steps(told, moments, form, errors, reference)
+        steps, alone, blocks = _steps(useful, moments, form, errors, reference)
         covariance = steps.T @ steps + alone.T @ alone
         own, _ = inverse_root(blocks.laplacian(), reference)
         queries = blocks.effective(own @ own.T)
@@ -149,30 +144,30 @@ def conditional_influences(
     """
     known = curve.estimate > 0
     theta = np.log(np.where(known, curve.estimate, 1))
-    told = _useful(counts.where(), form)
-    told = _useful(told.where(known[told.factor]), form)
-    moments = FORMS[form](told, theta)
-    steps, _, _ = _steps(told, moments, form, "CR3", curve.reference)
-    return told.query, np.where(known, steps, 0)
+    useful = _useful(counts.where(), form)
+    useful = _useful(useful.where(known[useful.factor]), form)
+    moments = FORMS[form](useful, theta)
+    steps, _, _ = _steps(useful, moments, form, "CR3", curve.reference)
+    return useful.query, np.where(known, steps, 0)
 
 
-def _steps(told: PairCounts, moments: Moments, form: str, errors: str, reference: int):
+def _steps(useful: PairCounts, moments: Moments, form: str, errors: str, reference: int):
     """Those of `influences`, relative to the reference; and the information by query."""
-    blocks = Blocks(by_pair(told, moments.weight), told.cluster)
+    blocks = Blocks(by_pair(useful, moments.weight), useful.cluster)
     scores = coo_array(
-        (residuals(told, moments), (told.cluster[told.pair], told.factor)),
-        shape=(len(told.query), told.factors),
+        (residuals(useful, moments), (useful.cluster[useful.pair], useful.factor)),
+        shape=(len(useful.query), useful.factors),
     ).tocsr()
     information = moments.information if form == "additive" else None
     return *influences(blocks, scores, errors, reference, information=information), blocks
 
 
-def residuals(told: PairCounts, moments: Moments) -> np.ndarray:
+def residuals(useful: PairCounts, moments: Moments) -> np.ndarray:
     """[rows] clicks less those expected. Their sum over a pair is 0, to all digits of the least."""
-    left = told.clicks - moments.expected
-    starts = told.starts
+    left = useful.clicks - moments.expected
+    starts = useful.starts
     excess = np.add.reduceat(left, starts) / np.add.reduceat(moments.weight, starts)
-    return left - moments.weight * excess[told.pair]
+    return left - moments.weight * excess[useful.pair]
 
 
 NEVER = "never shown"
@@ -184,8 +179,8 @@ NO_CLICK = "no click here on a document that links it to the reference: at most 
 
 def _reasons(counts: PairCounts, inside: np.ndarray, reference: int) -> np.ndarray:
     """[K] why a factor has no estimate; '' if it is `inside`."""
-    told = counts.where()
-    clicked = components(told.pair, told.factor, counts.factors)
+    useful = counts.where()
+    clicked = components(useful.pair, useful.factor, counts.factors)
     reason = np.where(inside, "", ORDERED).astype(object)
     reason[clicked != clicked[reference]] = UNCLICKED
     reason[counts.component != counts.component[reference]] = APART
@@ -193,20 +188,20 @@ def _reasons(counts: PairCounts, inside: np.ndarray, reference: int) -> np.ndarr
     return reason
 
 
-def _bound_above(curve: Curve, told: PairCounts, inside, theta, factor: int, miss: float) -> None:
+def _bound_above(curve: Curve, useful: PairCounts, inside, theta, factor: int, miss: float) -> None:
     """The upper end of a factor that had no click, where its documents had some elsewhere.
 
     With ratio r each of these clicks would have missed the factor with 1 / (1 + r n_dk / N_d),
     where N_d adds up n_dl e_l of the factors with a ratio. The end is the r with which all miss it
     with probability `miss`, as if clicks were independent.
     """
-    if told.clicks[told.factor == factor].any():
+    if useful.clicks[useful.factor == factor].any():
         return
-    pairs, known = len(told.cluster), inside[told.factor]
-    shares = np.where(known, told.impressions * np.exp(theta)[told.factor], 0)
-    elsewhere = np.bincount(told.pair, shares, pairs)
-    clicks = np.bincount(told.pair, told.clicks * known, pairs)
-    here = np.bincount(told.pair, told.impressions * (told.factor == factor), pairs)
+    pairs, known = len(useful.cluster), inside[useful.factor]
+    shares = np.where(known, useful.impressions * np.exp(theta)[useful.factor], 0)
+    elsewhere = np.bincount(useful.pair, shares, pairs)
+    clicks = np.bincount(useful.pair, useful.clicks * known, pairs)
+    here = np.bincount(useful.pair, useful.impressions * (useful.factor == factor), pairs)
     tells = (clicks > 0) & (here > 0)
     if not tells.any():
         return
@@ -220,64 +215,64 @@ def _bound_above(curve: Curve, told: PairCounts, inside, theta, factor: int, mis
     curve.reason[factor] = NO_CLICK
 
 
-def _useful(told: PairCounts, form: str) -> PairCounts:
-    return told.where(unsure(told)) if form == "additive" else told
+def _useful(useful: PairCounts, form: str) -> PairCounts:
+    return useful.where(unsure(useful)) if form == "additive" else useful
 
 
-def unsure(told: PairCounts) -> np.ndarray:
+def unsure(useful: PairCounts) -> np.ndarray:
     """[rows] whether their pair has impressions without click: otherwise odds say nothing of it."""
-    left = np.bincount(told.pair, told.impressions - told.clicks, len(told.cluster))
-    return (left > 0)[told.pair]
+    left = np.bincount(useful.pair, useful.impressions - useful.clicks, len(useful.cluster))
+    return (left > 0)[useful.pair]
 
 
-def product_moments(told: PairCounts, theta: np.ndarray) -> Moments:
+def product_moments(useful: PairCounts, theta: np.ndarray) -> Moments:
     """The multinomial of a pair's clicks: expected C_d p_dk, which are the weights too."""
-    share = told.impressions * np.exp(theta)[told.factor]
-    starts = told.starts
+    share = useful.impressions * np.exp(theta)[useful.factor]
+    starts = useful.starts
     total = np.add.reduceat(share, starts)
-    clicks = np.add.reduceat(told.clicks, starts)
-    expected = share * (clicks / total)[told.pair]
-    likelihood = told.clicks @ theta[told.factor] - clicks @ np.log(total)
-    laplacian = Blocks(by_pair(told, expected), told.cluster).laplacian()
+    clicks = np.add.reduceat(useful.clicks, starts)
+    expected = share * (clicks / total)[useful.pair]
+    likelihood = useful.clicks @ theta[useful.factor] - clicks @ np.log(total)
+    laplacian = Blocks(by_pair(useful, expected), useful.cluster).laplacian()
     return Moments(likelihood, expected, expected, laplacian)
 
 
-def joint_moments(told: PairCounts, theta: np.ndarray) -> Moments:
+def joint_moments(useful: PairCounts, theta: np.ndarray) -> Moments:
     """Clicks that are independent, with an effect per pair that is at its optimum given theta.
 
     Biased where a pair is shown a few times: only a start for the conditional logit, near to it
     otherwise, and at a sixth of its cost.
     """
-    starts = told.starts
-    clicks = np.add.reduceat(told.clicks, starts)
-    chance = expit(theta[told.factor] + tilt(told, theta, clicks, starts)[told.pair])
-    likelihood = xlogy(told.clicks, chance).sum()
-    likelihood += xlog1py(told.impressions - told.clicks, -chance).sum()
-    weight = told.impressions * chance * (1 - chance)
-    laplacian = Blocks(by_pair(told, weight), told.cluster).laplacian()
-    return Moments(likelihood, told.impressions * chance, weight, laplacian)
+    starts = useful.starts
+    clicks = np.add.reduceat(useful.clicks, starts)
+    chance = expit(theta[useful.factor] + tilt(useful, theta, clicks, starts)[useful.pair])
+    likelihood = xlogy(useful.clicks, chance).sum()
+    likelihood += xlog1py(useful.impressions - useful.clicks, -chance).sum()
+    weight = useful.impressions * chance * (1 - chance)
+    laplacian = Blocks(by_pair(useful, weight), useful.cluster).laplacian()
+    return Moments(likelihood, useful.impressions * chance, weight, laplacian)
 
 
 FORMS = {"product": product_moments, "additive": logit_moments}
 
 
-def by_pair(told: PairCounts, weight: np.ndarray) -> csr_array:
-    bounds = np.append(told.starts, len(told.pair))
-    return csr_array((weight, told.factor, bounds), shape=(len(told.cluster), told.factors))
+def by_pair(useful: PairCounts, weight: np.ndarray) -> csr_array:
+    bounds = np.append(useful.starts, len(useful.pair))
+    return csr_array((weight, useful.factor, bounds), shape=(len(useful.cluster), useful.factors))
 
 
-def optimum(told: PairCounts, form, start: np.ndarray) -> tuple[np.ndarray, Moments]:
+def optimum(useful: PairCounts, form, start: np.ndarray) -> tuple[np.ndarray, Moments]:
     """[K] theta at the maximum of the likelihood, and the moments there."""
-    if not len(told.pair):
+    if not len(useful.pair):
         nothing = np.zeros(0)
-        return start, Moments(0, nothing, nothing, np.zeros((told.factors,) * 2))
+        return start, Moments(0, nothing, nothing, np.zeros((useful.factors,) * 2))
 
     def point(theta: np.ndarray) -> Point:
-        moments = form(told, theta)
+        moments = form(useful, theta)
 
         def step() -> Step:
             root, _ = inverse_root(moments.information, 0)
-            along = root.T @ np.bincount(told.factor, residuals(told, moments), told.factors)
+            along = root.T @ np.bincount(useful.factor, residuals(useful, moments), useful.factors)
             move = root @ along
             return Step(move, along @ along, np.abs(move).max())
 

@@ -54,40 +54,40 @@ class Moments:
     information: np.ndarray
 
 
-def logit_moments(told: PairCounts, theta: np.ndarray) -> Moments:
+def logit_moments(useful: PairCounts, theta: np.ndarray) -> Moments:
     """The exact conditional logit.
 
     Args:
-        told: pairs with some clicks and some impressions without, under several factors.
+        useful: pairs with some clicks and some impressions without, under several factors.
         theta: [K] log-odds.
 
     Example:
-        >>> told = PairCounts.of_arrays([0, 0], [0, 1], [1, 1], [1, 0])
-        >>> logit_moments(told, np.array([0, np.log(3)])).expected.round(3).tolist()
+        >>> useful = PairCounts.of_arrays([0, 0], [0, 1], [1, 1], [1, 0])
+        >>> logit_moments(useful, np.array([0, np.log(3)])).expected.round(3).tolist()
         [0.25, 0.75]
     """
-    factors = told.factors
-    starts = told.starts
-    clicks = np.add.reduceat(told.clicks, starts)
-    shown = np.add.reduceat(told.impressions, starts)
-    chance = expit(theta[told.factor] + tilt(told, theta, clicks, starts)[told.pair])
-    variance = told.impressions * chance * (1 - chance)
+    factors = useful.factors
+    starts = useful.starts
+    clicks = np.add.reduceat(useful.clicks, starts)
+    shown = np.add.reduceat(useful.impressions, starts)
+    chance = expit(theta[useful.factor] + tilt(useful, theta, clicks, starts)[useful.pair])
+    variance = useful.impressions * chance * (1 - chance)
     total = np.add.reduceat(variance, starts)
     terms = np.minimum(shown + 1, 26 + np.ceil(9 * np.sqrt(total)))
     kind = np.searchsorted(CLASSES, terms)
     expected = np.empty_like(chance)
     information = np.zeros((factors, factors))
-    likelihood = xlogy(told.clicks, chance).sum()
-    likelihood += xlog1py(told.impressions - told.clicks, -chance).sum()
-    lengths = np.diff(starts, append=len(told.pair))
+    likelihood = xlogy(useful.clicks, chance).sum()
+    likelihood += xlog1py(useful.impressions - useful.clicks, -chance).sum()
+    lengths = np.diff(starts, append=len(useful.pair))
     for number, pairs in _blocks(kind, total, factors):
         rows = np.repeat(starts[pairs] - np.cumsum(lengths[pairs]) + lengths[pairs], lengths[pairs])
         rows += np.arange(len(rows))
         local = np.repeat(np.arange(len(pairs)), lengths[pairs])
         value, mean, covariance = _sums(
             local,
-            told.factor[rows],
-            told.impressions[rows],
+            useful.factor[rows],
+            useful.impressions[rows],
             chance[rows],
             clicks[pairs],
             total[pairs].min(),
@@ -98,21 +98,21 @@ def logit_moments(told: PairCounts, theta: np.ndarray) -> Moments:
         expected[rows] = mean
         information += covariance
     # Exact if the pair's cells are as likely as each other: the variance of drawing without return.
-    weight = variance * (shown / np.maximum(shown - 1, 1))[told.pair]
+    weight = variance * (shown / np.maximum(shown - 1, 1))[useful.pair]
     return Moments(likelihood, expected, weight, laplacian_of(-information))
 
 
-def tilt(told: PairCounts, theta, clicks, starts) -> np.ndarray:
+def tilt(useful: PairCounts, theta, clicks, starts) -> np.ndarray:
     """[pairs] lambda with E[S] = C, by Newton's method within a bracket."""
-    logits = theta[told.factor]
-    target = np.log(clicks / (np.add.reduceat(told.impressions, starts) - clicks))
+    logits = theta[useful.factor]
+    target = np.log(clicks / (np.add.reduceat(useful.impressions, starts) - clicks))
     low = target - np.maximum.reduceat(logits, starts)
     high = target - np.minimum.reduceat(logits, starts)
     found = (low + high) / 2
     for _ in range(60):
-        chance = expit(logits + found[told.pair])
-        excess = np.add.reduceat(told.impressions * chance, starts) - clicks
-        slope = np.add.reduceat(told.impressions * chance * (1 - chance), starts)
+        chance = expit(logits + found[useful.pair])
+        excess = np.add.reduceat(useful.impressions * chance, starts) - clicks
+        slope = np.add.reduceat(useful.impressions * chance * (1 - chance), starts)
         low, high = np.where(excess < 0, found, low), np.where(excess > 0, found, high)
         if (np.abs(excess) < 1e-12 * np.maximum(clicks, 1)).all():
             break

@@ -57,12 +57,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.fitting.alike import Alike
-from twotowers.fitting.ascent import climb
+from twotowers.fitting.ascent import run_em
+from twotowers.fitting.duplicates import DuplicateGroups
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import NOTHING, Prior
 from twotowers.fitting.statistics import Statistics, Totals
-from twotowers.fitting.steps import Problem, shares_of
+from twotowers.fitting.steps import EMState, shares_of
 from twotowers.models.protocol import ClickModel, of_documents
 
 
@@ -76,14 +76,13 @@ def fit_counts(statistics: Statistics | Totals, *, prior: Prior = NOTHING) -> Es
         prior: imagined trials. PyClick imagines 2 with a success.
     """
     _check(statistics.model, "counts", "'em'")
-    prior.check(statistics.sizes)
     if isinstance(statistics, Totals):
         found = {}
         for part, trials in statistics.trials.items():
             successes, imagined = prior.of(part)
             found[part] = shares_of(statistics.successes[part] + successes, trials + imagined)
         return Estimate(found, statistics.trials, prior=prior, source=lambda: statistics)
-    problem = Problem(statistics, prior)
+    problem = EMState(statistics, prior)
     nothing = np.full(problem.size, np.nan)
     totals = problem.totals(nothing)
     found = problem.shares(totals, nothing)
@@ -131,16 +130,15 @@ def fit_em(
     """
     model, given = statistics.model, start or {}
     _check(model, "expectations", "'counting'")
-    prior.check(statistics.sizes)
     # Pairs that start alike stay alike.
     apart = any(np.ndim(given.get(part, 0)) for part in of_documents(model.parts))
-    alike = None if apart else Alike.of(statistics)
+    alike = None if apart else DuplicateGroups.of(statistics)
     problem = (
-        Problem(statistics, prior)
+        EMState(statistics, prior)
         if alike is None
-        else Problem(alike.statistics, prior, alike.repeats)
+        else EMState(alike.statistics, prior, alike.repeats)
     )
-    found, history, converged = climb(
+    found, history, converged = run_em(
         problem,
         problem.start(given),
         iterations=iterations,

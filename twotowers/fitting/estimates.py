@@ -60,11 +60,11 @@ class Estimate:
         values = {}
         for part, own in self.parameters.items():
             successes, trials = self.prior.of(part)
-            weights, told = self.trials[part], ~np.isnan(own)
+            weights, known = self.trials[part], ~np.isnan(own)
             if trials > 0:
                 values[part] = successes / trials
-            elif weights[told].sum() > 0:
-                values[part] = np.average(own[told], weights=weights[told])
+            elif weights[known].sum() > 0:
+                values[part] = np.average(own[known], weights=weights[known])
             else:
                 values[part] = 0.5
         return values

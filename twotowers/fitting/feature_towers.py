@@ -46,7 +46,7 @@ from twotowers.fitting.curves import LEVERAGE
 from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.tower_likelihood import (
-    Problem,
+    TowerLikelihood,
     information,
     inverse_of,
     likelihood,
@@ -158,7 +158,7 @@ def fit_tower(
         raise InputError("no factor was sometimes clicked and sometimes not", field="clicks")
     n, c = counts.impressions * fitted, counts.clicks * fitted
     given = np.full(counts.factors, np.nan) if given is None else np.asarray(given, float)
-    problem = Problem(counts, n, c, form, given)
+    problem = TowerLikelihood(counts, n, c, form, given)
     weights = newton(problem, log.features, np.zeros(len(counts.cluster)), PRIOR["linear"])
     bias, linear = weights[: counts.factors], weights[counts.factors :]
     if kind == "linear":
@@ -188,11 +188,11 @@ def fit_tower(
     jackknifed = residual
     if errors:
         jackknifed = _hat_corrected(log, fitted, weight, residual, tangent, inverse)
-    told = np.bincount(counts.factor, fitted, counts.factors) > 0
+    fits = np.bincount(counts.factor, fitted, counts.factors) > 0
     return Tower(
         kind,
         form,
-        np.where(told, bias, np.nan),
+        np.where(fits, bias, np.nan),
         relevance,
         predict,
         slope,
@@ -248,7 +248,7 @@ class _Network:
         return float(np.linalg.norm(self.linear + inner @ self.first.T, axis=1).max(initial=0))
 
 
-def _train(problem: Problem, features, bias, linear, rng) -> _Network:
+def _train(problem: TowerLikelihood, features, bias, linear, rng) -> _Network:
     """A deep tower by L-BFGS, from the optimum of the linear one and hidden units at random."""
     factors, width = len(bias), features.shape[1]
     prior = PRIOR["deep"]

@@ -98,8 +98,8 @@ def compare_forms(
         tells = ((number > 0) & (number < space) & (places > 1))[pair]
         if not tells.any():
             continue
-        told = pair, shown - held, clicked - hits, held, hits, tells
-        by_product, by_odds = (_predicted(*told, chance) for chance in chances)
+        known = pair, shown - held, clicked - hits, held, hits, tells
+        by_product, by_odds = (_predicted(*known, chance) for chance in chances)
         starts = np.flatnonzero(np.diff(pair[tells], prepend=-1))
         np.add.at(gain, query[tells][starts], by_product - by_odds)
         np.add.at(size, query[tells], hits[tells])

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from twotowers.errors import InputError, check_choice
+from twotowers.errors import InputError
 from twotowers.fitting.conditional import APART, NEVER, UNCLICKED
 from twotowers.fitting.curves import ALONE, LEVERAGE, Curve, as_curve, contrasts, effective_clusters
 from twotowers.fitting.maximise import Point, Step, maximise
@@ -63,7 +63,6 @@ def harvest(
             of both positions, so that positions (1, 6) and (2, 3) share one.
         level: of the intervals.
     """
-    check_choice(estimator, ESTIMATORS, field="estimator")
     if counts.factors > MOST_FACTORS:
         raise InputError(
             f"{counts.factors:,} bias factors", field="factor", expected=f"at most {MOST_FACTORS}"
@@ -176,10 +175,10 @@ def _all_pairs(clicks, pairs, reference, *, collision: bool):
     )
     c, n = clicks[k, l], pairs[k, l]
     # Without clicks r_kl or e_k is 0, and so tells of nothing else.
-    told = (np.bincount(group, c)[group] > 0) & (np.bincount(k, c, factors)[k] > 0)
-    told &= np.bincount(l, c, factors)[l] > 0
-    k, l, c, n = k[told], l[told], c[told], n[told]  # noqa: E741
-    _, group = np.unique(group[told], return_inverse=True)
+    usable = (np.bincount(group, c)[group] > 0) & (np.bincount(k, c, factors)[k] > 0)
+    usable &= np.bincount(l, c, factors)[l] > 0
+    k, l, c, n = k[usable], l[usable], c[usable], n[usable]  # noqa: E741
+    _, group = np.unique(group[usable], return_inverse=True)
     groups = int(group.max(initial=-1)) + 1
     shared = np.log(np.minimum(np.bincount(group, c, groups) / np.bincount(group, n, groups), 0.5))
 

@@ -49,7 +49,7 @@ from twotowers.fitting.chains import is_chain
 from twotowers.fitting.page_sets import PageSet, page_sets
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
-from twotowers.fitting.steps import Problem, credits_of, slices_of
+from twotowers.fitting.steps import EMState, credits_of, slices_of
 from twotowers.intervals import interval
 from twotowers.models.protocol import ONCE, PAGES, PER_DOCUMENT, ClickModel, of_documents
 
@@ -162,13 +162,13 @@ class _Point:
             variance, slope: [size of the part] of `variance` and `slope`.
         """
         # Log-odds this uncertain say nothing of the probability.
-        told = self.free[at] & (variance < 1 / FLAT)
-        spread = np.sqrt(np.where(told, variance, 0))
+        sure = self.free[at] & (variance < 1 / FLAT)
+        spread = np.sqrt(np.where(sure, variance, 0))
         odds = logit(np.clip(self.chances[at], NEAREST, 1 - NEAREST))
         chance = expit(odds)
-        error = np.where(told, chance * (1 - chance) * spread, np.nan)
+        error = np.where(sure, chance * (1 - chance) * spread, np.nan)
         low, high = (
-            np.where(told, expit(end), edge)
+            np.where(sure, expit(end), edge)
             for end, edge in zip(interval(odds, spread, level=LEVEL), (0.0, 1.0), strict=True)
         )
         steep = slope > 0
@@ -204,8 +204,8 @@ class _Point:
             return self._of_set(some, chances, imagined)
 
         # Sets are added in their order, so sums do not depend on the threads.
-        for found, told in in_order(of_set, page_sets(self.statistics)):
-            within += told
+        for found, outer in in_order(of_set, page_sets(self.statistics)):
+            within += outer
             for documents, diagonal, solved in found:
                 variance[documents] = diagonal
                 parts.append((documents, solved))
@@ -242,13 +242,13 @@ class _Point:
         matrix = ((matrix + matrix.T) / 2).tocsr()
         free = np.flatnonzero(self.free[documents])
         border = len(apart) + np.flatnonzero(self.free[~self.of_documents])
-        told = matrix[border][:, border].toarray()
+        outer = matrix[border][:, border].toarray()
         matrix, beside = matrix[free][:, free].tocsr(), matrix[free][:, border].tocsr()
         found = []
         for members, diagonal, solved in _by_blocks(matrix, beside):
-            told -= (beside[members].T @ solved).toarray()
+            outer -= (beside[members].T @ solved).toarray()
             found.append((documents[free[members]], diagonal, solved))
-        return found, told
+        return found, outer
 
     def _triples(
         self, rows: np.ndarray, chances: np.ndarray, own: Mapping[str, np.ndarray]
@@ -263,14 +263,14 @@ class _Point:
         given, page = self.statistics, self._laid_out(chances, rows)
         clicks, where, number = given.clicks[rows], given.where[rows], given.number[rows][:, None]
         entries = information_of_chain if is_chain(self.model) else _by_differences
-        for one, at, other, by, told in entries(self.model, page, clicks, where):
-            told = told * number
-            kept = told != 0
+        for one, at, other, by, amount in entries(self.model, page, clicks, where):
+            amount = amount * number
+            kept = amount != 0
             row, column = (
-                np.broadcast_to(own[part][:, place], told.shape)[kept]
+                np.broadcast_to(own[part][:, place], amount.shape)[kept]
                 for part, place in ((one, at), (other, by))
             )
-            yield row, column, told[kept]
+            yield row, column, amount[kept]
 
     def _laid_out(self, vector: np.ndarray, rows: np.ndarray | slice) -> dict[str, np.ndarray]:
         """Part -> [rows, K] the entry of a vector that applies at each position of some rows."""
@@ -307,9 +307,9 @@ class _Point:
         return found
 
     @cached_property
-    def problem(self) -> Problem:
+    def problem(self) -> EMState:
         """The E-step."""
-        return Problem(self.statistics)
+        return EMState(self.statistics)
 
     def _impressions(self) -> np.ndarray:
         """[size] how often what a probability belongs to was shown."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from twotowers.errors import InputError, check_range
+from twotowers.errors import InputError
+
+MOST = 1e9
+"""Of a prior, as an option gives it."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Prior:
 
     Attributes:
         successes, trials: of every probability of all parts that `parts` does not name, with
-            0 <= successes <= trials <= 1e9.
+            0 <= successes <= trials.
         parts: part -> successes and trials of its own.
     """
 
@@ -29,23 +32,9 @@ class Prior:
     trials: float = 0.0
     parts: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
-    def __post_init__(self):
-        for successes, trials in ((self.successes, self.trials), *self.parts.values()):
-            check_range(trials, field="prior.trials", low=0, high=1e9)
-            check_range(successes, field="prior.successes", low=0, high=trials)
-
     def of(self, part: str) -> tuple[float, float]:
         """The imagined successes and trials of each probability of a part."""
         return self.parts.get(part, (self.successes, self.trials))
-
-    def check(self, parts: Mapping[str, str]) -> None:
-        """Raise InputError if the prior names a part that is not among these."""
-        if set(self.parts) - set(parts):
-            raise InputError(
-                f"has the parts {sorted(self.parts)}",
-                field="prior",
-                expected=f"the parts {sorted(parts)}",
-            )
 
 
 NOTHING = Prior()
@@ -59,17 +48,17 @@ def pseudo_counts(prior: float, prior_mean: float) -> Prior:
     CLAX's baseline has `prior_mean` 1/9.
 
     Args:
-        prior: 1 or more.
+        prior: 1 to MOST.
         prior_mean: in (0, 1).
 
     Example:
         >>> pseudo_counts(2, 0.5)
         Prior(successes=1, trials=2.0, parts={})
     """
-    if not (prior >= 1 and 0 < prior_mean < 1):
+    if not (1 <= prior <= MOST and 0 < prior_mean < 1):
         raise InputError(
             f"prior {prior}, prior_mean {prior_mean}",
             field="prior",
-            expected="1 or more, and a mean between 0 and 1",
+            expected=f"1 to {MOST:g}, and a mean between 0 and 1",
         )
     return Prior(prior - 1, (prior - 1) / prior_mean)

@@ -81,7 +81,7 @@ def fit_slope(
         exposure = np.bincount(counts.pair, n * np.exp(theta)[counts.factor])
         attraction = np.log((np.bincount(counts.pair, c) + 0.5) / (exposure + 1))
         rows = inside & (other_n > 0)
-        told = PairCounts.of_arrays(
+        usable = PairCounts.of_arrays(
             counts.pair[rows],
             counts.factor[rows],
             other_n[rows],
@@ -93,7 +93,7 @@ def fit_slope(
         number = np.unique(counts.pair[rows])
         query = counts.cluster[number]
         score, more = _efficient(
-            told, theta, attraction[number], query, form, len(scores), curve.reference
+            usable, theta, attraction[number], query, form, len(scores), curve.reference
         )
         scores += score
         information += more
@@ -123,22 +123,22 @@ def _efficient(
     pairs = len(every.cluster)
     tells = np.bincount(every.pair, every.clicks * useful, pairs) > 0
     tells &= np.bincount(every.pair, minlength=pairs) > 1
-    told = every.where(useful)
-    if not len(told.pair):
+    usable = every.where(useful)
+    if not len(usable.pair):
         return np.zeros(queries), 0.0
     kept = np.flatnonzero(tells)
     attraction, query = attraction[kept], query[kept]
-    moments = FORMS[form](told, theta)
-    weight, residual = moments.weight, residuals(told, moments)
+    moments = FORMS[form](usable, theta)
+    weight, residual = moments.weight, residuals(usable, moments)
     # Centred where it tells, so that slope and level are apart.
-    total = np.bincount(told.pair, weight)
+    total = np.bincount(usable.pair, weight)
     attraction = attraction - (total @ attraction) / total.sum()
-    along = attraction[told.pair] * theta[told.factor]
-    mean = np.bincount(told.pair, weight * along) / total
-    inner = weight * (along - mean[told.pair])
-    laplacian = Blocks(by_pair(told, weight), told.cluster).laplacian()
+    along = attraction[usable.pair] * theta[usable.factor]
+    mean = np.bincount(usable.pair, weight * along) / total
+    inner = weight * (along - mean[usable.pair])
+    laplacian = Blocks(by_pair(usable, weight), usable.cluster).laplacian()
     root, _ = inverse_root(laplacian, reference)
-    project = root @ (root.T @ np.bincount(told.factor, inner, told.factors))
-    left = along - project[told.factor]
-    found = np.bincount(query[told.pair], left * residual, queries)
+    project = root @ (root.T @ np.bincount(usable.factor, inner, usable.factors))
+    left = along - project[usable.factor]
+    found = np.bincount(query[usable.pair], left * residual, queries)
     return found, float((inner * left).sum())

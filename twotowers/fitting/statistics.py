@@ -145,20 +145,6 @@ class Statistics:
             pair, position, impressions, clicks: [cells]; positions from 0.
             pairs, positions: number of query-document pairs, and of positions.
         """
-        if model.statistics in (PAGES, JUMPS):
-            raise InputError(
-                "cells do not tell which clicks shared a page",
-                field=type(model).__name__,
-                expected="a log with 'record: sessions'",
-            )
-        limits = {"pair": pairs - 1, "position": positions - 1, "impressions": np.inf}
-        given = {"pair": pair, "position": position, "impressions": impressions, "clicks": clicks}
-        for name, values in given.items():
-            high, values = limits.get(name, impressions), np.asarray(values)
-            bad = values[~((values >= 0) & (values <= high) & np.isfinite(values))]
-            if bad.size:
-                expected = f"0 to {high}" if name in limits else "0 to the impressions"
-                raise InputError(f"{bad[0]} is out of range", field=name, expected=expected)
         twice = [np.concatenate([column, column]) for column in (pair, position)]
         clicked = np.repeat([True, False], len(pair))
         number = np.concatenate([clicks, impressions - clicks]).astype(float)

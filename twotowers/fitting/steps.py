@@ -1,6 +1,6 @@
 """EM of a click model on one vector, which holds the probabilities of all parts.
 
-`Problem` has the log's E-step, the M-step and the objective. `fitting.em` climbs it, and
+`EMState` has the log's E-step, the M-step and the objective. `fitting.em` runs it, and
 `fitting.information` asks it what an estimate expects of the log.
 
     >>> from twotowers.fitting.statistics import Statistics
@@ -8,7 +8,7 @@
     >>> statistics = Statistics.of_cells(
     ...     PositionBased(), np.array([0, 1]), np.array([0, 0]),
     ...     np.array([100, 30]), np.array([20, 0]), pairs=2, positions=1)
-    >>> problem = Problem(statistics)
+    >>> problem = EMState(statistics)
     >>> successes, trials = problem.totals(np.array([0.2, 0.0, 1.0]))
     >>> [problem.split(each)["attraction"].tolist() for each in (successes, trials)]
     [[20.0, 0.0], [100.0, 30.0]]
@@ -21,7 +21,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from twotowers.errors import InputError
 from twotowers.files.blocks import blocks, in_order
 from twotowers.fitting.chains import Chain
 from twotowers.fitting.prior import NOTHING, Prior
@@ -67,14 +66,14 @@ def slices_of(sizes: Mapping[str, int]) -> dict[str, slice]:
     return {part: slice(*each) for part, each in zip(sizes, pairwise(ends), strict=True)}
 
 
-class Problem:
+class EMState:
     """EM on one vector. It holds the probabilities of the first part, then those of the next.
 
     Args:
         statistics: sufficient statistics of a log, of a model with `counts` or `expectations`.
         prior: imagined successes and trials.
-        repeats: [pairs] how many pairs each pair stands for (`twotowers.fitting.alike`); None if
-            each stands for itself.
+        repeats: [pairs] how many pairs each pair stands for (`twotowers.fitting.duplicates`);
+            None if each stands for itself.
 
     Attributes:
         size: length of the vector.
@@ -110,18 +109,7 @@ class Problem:
             if successes == trials:
                 vector[self.slices["examination"].start] = 1
         for part, values in given.items():
-            if part not in self.slices:
-                raise InputError(
-                    f"{part!r} is no part", field="start", expected=", ".join(self.slices)
-                )
-            own = vector[self.slices[part]]
-            if np.shape(values) not in ((), own.shape):
-                raise InputError(
-                    f"{part} has shape {np.shape(values)}", field="start", expected=f"{own.shape}"
-                )
-            own[:] = values
-            if not ((own >= 0) & (own <= 1)).all():
-                raise InputError(f"{part} is out of range", field="start", expected="[0, 1]")
+            vector[self.slices[part]] = values
         return vector
 
     def split(self, values: np.ndarray) -> dict[str, np.ndarray]:

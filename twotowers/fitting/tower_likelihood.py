@@ -34,7 +34,7 @@ def likelihood(form: str, impressions, clicks, logit) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Problem:
+class TowerLikelihood:
     """Rows of counts whose logit is a bias plus a relevance per pair."""
 
     counts: PairCounts
@@ -60,7 +60,7 @@ class Problem:
         )
 
 
-def information(problem: Problem, weight, tangent, prior: float) -> np.ndarray:
+def information(problem: TowerLikelihood, weight, tangent, prior: float) -> np.ndarray:
     """[K + P, K + P] A = sum v z z' + prior, with zeros at biases that are given."""
     each = by_pair(problem.counts, weight * problem.free[problem.counts.factor])
     border = each.T @ tangent
@@ -72,9 +72,9 @@ def information(problem: Problem, weight, tangent, prior: float) -> np.ndarray:
 
 def inverse_of(given: np.ndarray) -> np.ndarray:
     """The inverse of an information, with zeros at biases that have none."""
-    told = np.diag(given) > 0
+    seen = np.diag(given) > 0
     found = np.zeros_like(given)
-    inner = given[np.ix_(told, told)]
+    inner = given[np.ix_(seen, seen)]
     # One scale for all parameters.
     scale = 1 / np.sqrt(np.diag(inner))
     inner = inner * scale * scale[:, None]
@@ -82,11 +82,11 @@ def inverse_of(given: np.ndarray) -> np.ndarray:
         inverse = cho_solve(cho_factor(inner), np.eye(len(inner)))
     except LinAlgError:
         inverse = np.linalg.pinv(inner, rcond=1e-13, hermitian=True)
-    found[np.ix_(told, told)] = inverse * scale * scale[:, None]
+    found[np.ix_(seen, seen)] = inverse * scale * scale[:, None]
     return found
 
 
-def newton(problem: Problem, tangent, offset, prior: float, bias=None) -> np.ndarray:
+def newton(problem: TowerLikelihood, tangent, offset, prior: float, bias=None) -> np.ndarray:
     """[K + P] biases and weights at the optimum, by Newton's method."""
     counts = problem.counts
     factors = counts.factors

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twotowers.errors import InputError, check_range
 from twotowers.randomness import stream
 
 
@@ -54,14 +53,7 @@ def assign_contexts(lengths: np.ndarray, contexts: int, *, positions: int, seed:
         >>> places.shown.tolist(), places.empty.tolist()
         ([0, 1, 0], [1])
     """
-    check_range(contexts, field="contexts", low=1, high=2**31, whole=True)
     lengths = np.asarray(lengths)
-    if lengths.max(initial=0) > positions:
-        raise InputError(
-            f"a list has {lengths.max()} documents",
-            field="lengths",
-            expected=f"{positions} documents at most",
-        )
     drawn = stream("contexts", seed).integers(contexts, size=(len(lengths), positions))
     factor = drawn * positions + np.arange(positions)
     shown = np.arange(positions) < lengths[:, None]

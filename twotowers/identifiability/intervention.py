@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twotowers.errors import InputError
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.spanning import spanning_forest
 
@@ -76,7 +75,7 @@ def node_intervention(
         relevance: [features] estimates, finite and > 0.
         examination: [factors] estimates, finite and > 0.
     """
-    component = _checked_components(feature, factor, relevance, examination)
+    component = factor_components(feature, factor, factors=len(examination))
     most_relevant = _most_relevant(feature, factor, relevance, len(examination))
     shown = most_relevant >= 0
     slope = np.full(len(examination), np.inf)
@@ -116,7 +115,7 @@ def random_intervention(
             the costs of the swaps by Eq. 3.
         rng: source of randomness.
     """
-    component = _checked_components(feature, factor, relevance, examination)
+    component = factor_components(feature, factor, factors=len(examination))
     # Repeated rows of the log do not make further swaps.
     factors = len(examination)
     feature, factor = np.divmod(np.unique(feature.astype(np.int64) * factors + factor), factors)
@@ -130,15 +129,6 @@ def random_intervention(
         component = joined[component]
     rows = np.concatenate(rows)
     return _swaps(feature[rows], factor[rows], np.concatenate(targets), relevance, examination)
-
-
-def _checked_components(feature, factor, relevance, examination) -> np.ndarray:
-    for name, estimate in (("relevance", relevance), ("examination", examination)):
-        if not (np.isfinite(estimate).all() and (estimate > 0).all()):
-            raise InputError("an estimate is not positive", field=name, expected="numbers > 0")
-    if not len(feature):
-        raise InputError("the log is empty: there is nothing to swap", field="feature")
-    return factor_components(feature, factor, factors=len(examination))
 
 
 def _most_relevant(feature, factor, relevance, factors: int) -> np.ndarray:

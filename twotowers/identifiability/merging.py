@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import KDTree
 
-from twotowers.errors import InputError
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.spanning import spanning_forest
 
@@ -65,16 +64,7 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
         >>> merging.pairs.tolist(), merging.total, merging.merged.tolist()
         ([[0, 1]], 1.0, [0, 0, 1])
     """
-    points = np.asarray(bias_features)
-    if points.ndim != 2 or not np.issubdtype(points.dtype, np.number):
-        raise InputError(
-            f"an array of shape {points.shape} and type {points.dtype}",
-            field="bias_features",
-            expected="numbers [factors, dimensions]",
-        )
-    points = points.astype(float)
-    if not np.isfinite(points).all():
-        raise InputError("not all are finite", field="bias_features")
+    points = np.asarray(bias_features, float)
     group = factor_components(feature, factor, factors=len(points))
     tree = KDTree(points, leafsize=32, balanced_tree=False)
     neighbours = tree.query(points, k=range(1, min(NEIGHBOURS, tree.n) + 1))

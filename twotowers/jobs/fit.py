@@ -115,23 +115,23 @@ def fit_lanes(
 
 def _checked(found: object, task: Task, name: str) -> list[Fitted]:
     """What a method found; InputError unless it is of each lane, with a bias of each position."""
-    lanes, told = len(task.lanes), f"method {name!r} has returned"
+    lanes, returned = len(task.lanes), f"method {name!r} has returned"
     several = isinstance(found, list | tuple)
     if not several or not all(isinstance(each, Fitted) for each in found):
         kinds = ", ".join(dict.fromkeys(type(each).__name__ for each in found)) if several else ""
         what = f"a {type(found).__name__}" + (f" of {kinds}" if kinds else "")
         expected = f"a list of `Fitted`, one for each of {lanes} lanes"
-        raise InputError(f"{told} {what}", field="method", expected=expected)
+        raise InputError(f"{returned} {what}", field="method", expected=expected)
     if len(found) != lanes:
         expected = f"{lanes}, one for each lane of `task.lanes`"
-        raise InputError(f"{told} {len(found)} `Fitted`", field="method", expected=expected)
+        raise InputError(f"{returned} {len(found)} `Fitted`", field="method", expected=expected)
     for fitted in found:
         shape = np.shape(fitted.bias)
         if fitted.bias is None or task.splits["train"].factors is not None:
             continue
         if shape != (task.positions,):
             raise InputError(
-                f"{told} a bias of shape {shape}",
+                f"{returned} a bias of shape {shape}",
                 field="method",
                 expected=f"({task.positions},), a number for each position, or None",
             )

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
-from twotowers.files.rankings import mask
 from twotowers.files.tables import check_types, opened
 from twotowers.logs.counts import Cells, Counts, lay_out
 
@@ -117,7 +116,7 @@ class LaneLog:
 
     split: str
     lane: Lane
-    counts: Counts | Cells
+    counts: Cells
 
 
 def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs]) -> None:
@@ -151,7 +150,7 @@ def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs
 
 
 def _table(log: LaneLog, pairs: Pairs, schema: pa.Schema) -> pa.Table:
-    columns = (_dense_columns if isinstance(log.counts, Counts) else _columns)(log.counts, pairs)
+    columns = _columns(log.counts, pairs)
     rows = len(columns[0])
     lane = [_repeated(value, rows) for value in (log.split, *log.lane.values())]
     return pa.Table.from_arrays([*lane, *columns], schema=schema)
@@ -161,19 +160,6 @@ def _repeated(value: float | str, rows: int) -> pa.Array:
     if isinstance(value, str):
         return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [value])
     return pa.repeat(pa.scalar(float(value)), rows)
-
-
-def _dense_columns(counts: Counts, pairs: Pairs) -> list[np.ndarray]:
-    shown = counts.impressions > 0
-    length = shown.shape[-1]
-    cells = shown.sum(-1)[mask(pairs.lengths, length)]  # of each pair
-    return [
-        np.repeat(pairs.query, cells),
-        np.repeat(pairs.document, cells),
-        np.broadcast_to(np.arange(1, length + 1, dtype=np.int32), shown.shape)[shown],
-        counts.impressions[shown],
-        counts.clicks[shown],
-    ]
 
 
 def _columns(cells: Cells, pairs: Pairs) -> list[np.ndarray]:
@@ -203,7 +189,7 @@ def read_logs(
         see `twotowers.logs.counts.lay_out`; [lanes, queries, ...].
     """
     logs = _read_lanes(path, lanes, split, pairs, length)
-    return lay_out(logs, len(pairs.lengths), length, path=path)
+    return lay_out(logs, len(pairs.lengths), length)
 
 
 def _read_lanes(path, lanes, split: str, pairs: Pairs, length: int) -> Iterator[tuple]:
@@ -217,9 +203,6 @@ def _read_lanes(path, lanes, split: str, pairs: Pairs, length: int) -> Iterator[
         first = (lookup.query * length + lookup.document) * length
         for lane in lanes:
             values = (split, *lane.values())
-            if values not in groups:
-                words = ", ".join(f"{n} {v}" for n, v in zip(names, values, strict=True))
-                raise InputError(f"no lane with {words}", path=path)
             query, document, position, shown, clicked = (
                 column.to_numpy() for column in file.read_row_group(groups[values], CELL).columns
             )

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from twotowers.errors import InputError
 from twotowers.files.tables import check_types
 from twotowers.logs.cells import Lane, Lookup, Pairs
 from twotowers.logs.counts import LONGEST_DENSE, Counts, lay_out
@@ -49,11 +48,6 @@ def read_lane_sessions(
                 if rows.any():
                     part = batch.filter(pa.array(rows))
                     found[split][number].append(_sessions(part, lookup, length))
-    for split, logs in found.items():
-        for lane, parts in zip(lanes, logs, strict=True):
-            if not parts:
-                words = ", ".join(f"{name} {value}" for name, value in lane.items())
-                raise InputError(f"no pages of split {split!r} with {words}", path=path)
     return {split: [_joined(parts) for parts in logs] for split, logs in found.items()}
 
 

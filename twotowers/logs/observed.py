@@ -32,12 +32,7 @@ TYPES = {
 
 
 def observed_splits(
-    path: str | Path,
-    shares: Mapping[str, float],
-    *,
-    positions: int,
-    seed: int,
-    bootstrap: bool = False,
+    path: str | Path, shares: Mapping[str, float], *, positions: int, seed: int
 ) -> tuple[np.ndarray, dict[str, CellCounts]]:
     """Read a log's cells and divide them.
 
@@ -47,8 +42,6 @@ def observed_splits(
         shares: of each split, which add up to 1.
         positions: positions on a page.
         seed: divides the log.
-        bootstrap: whether the impressions of each split are drawn again, with replacement from
-            the same cell. Seeds then differ by the sampling error of the log.
 
     Returns:
         [queries, documents] bool, False behind the end of a list; and the counts of each split,
@@ -77,21 +70,16 @@ def observed_splits(
         cell, shown, clicked = cell[order], shown[order], clicked[order]
     rng = stream("observed split", seed)
     counts = {}
-    for split, part in divided(shown, clicked, shares, rng=rng, bootstrap=bootstrap).items():
+    for split, part in divided(shown, clicked, shares, rng=rng).items():
         kept = part[0] > 0
         rows = cell[kept], part[0][kept], part[1][kept]
         # Lists may be longer than the page.
-        counts[split] = lay_out([rows], len(lengths), length, path=path).cut(positions)
+        counts[split] = lay_out([rows], len(lengths), length).cut(positions)
     return mask(lengths, length), counts
 
 
 def divided(
-    shown: np.ndarray,
-    clicked: np.ndarray,
-    shares: Mapping[str, float],
-    *,
-    rng: np.random.Generator,
-    bootstrap: bool = False,
+    shown: np.ndarray, clicked: np.ndarray, shares: Mapping[str, float], *, rng: np.random.Generator
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Impressions and clicks of each cell in each part of a random division.
 
@@ -99,14 +87,7 @@ def divided(
         shown, clicked: [cells].
         shares: of each part, which add up to 1.
         rng: source of randomness.
-        bootstrap: see `observed_splits`.
     """
-    if abs(sum(shares.values()) - 1) > 1e-9 or min(shares.values()) <= 0:
-        raise InputError(
-            f"the shares are {dict(shares)}",
-            field="split",
-            expected="shares above 0 that add up to 1",
-        )
     sizes = rng.multinomial(shown, list(shares.values()))
     clicks, others = clicked.copy(), shown - clicked
     parts = {}
@@ -114,9 +95,6 @@ def divided(
         size = sizes[:, number]
         drawn = draw_clicks(rng, clicks, clicks + others, size)
         clicks, others = clicks - drawn, others - (size - drawn)
-        if bootstrap:
-            rate = np.divide(drawn, size, out=np.zeros(len(size)), where=size > 0)
-            drawn = rng.binomial(size, rate)
         parts[split] = size, drawn
     return parts
 

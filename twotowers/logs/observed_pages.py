@@ -75,7 +75,6 @@ def observed_pages(
     *,
     positions: int,
     seed: int,
-    bootstrap: bool = False,
     places: str | None = None,
     cut: bool = False,
 ) -> ObservedPages:
@@ -86,13 +85,12 @@ def observed_pages(
         shares: of each split, which add up to 1; or of each split a `Portion` of the log.
         positions: positions on a page.
         seed: divides the log.
-        bootstrap: whether the pages of each split are drawn again, with replacement.
         places, cut: see `twotowers.logs.page_arrays.page_arrays`.
     """
     whole, path = (log, None) if isinstance(log, Log) else (Log.read(log), log)
     pages = page_arrays(whole, positions=positions, places=places, cut=cut, path=path)
     code, first = number_rows(np.where(pages.where, pages.pair + 1, 0))
-    given = {"seed": seed, "path": path, "bootstrap": bootstrap}
+    given = {"seed": seed, "path": path}
     if all(isinstance(each, Portion) for each in shares.values()):
         parts = whole.ids["split"].take(whole.flat("split")).to_numpy(zero_copy_only=False)
         found = divide_parts(parts, (pages.clicks & pages.where).sum(1), shares, **given)
@@ -107,17 +105,16 @@ def observed_pages(
 
 
 def divide(
-    pages: int, shares: Mapping[str, float], *, seed: int, path: str | Path, bootstrap: bool = False
+    pages: int, shares: Mapping[str, float], *, seed: int, path: str | Path
 ) -> dict[str, np.ndarray]:
     """Divide pages at random: the rows of each split, in order.
 
     Args:
         pages: number of pages.
-        shares, seed, bootstrap: see `observed_pages`.
+        shares, seed: see `observed_pages`.
         path: the log, for messages.
     """
-    rng, found = stream("observed pages", seed), {}
-    order = rng.permutation(pages)
+    order, found = stream("observed pages", seed).permutation(pages), {}
     ends = np.round(np.cumsum([0, *shares.values()]) * pages).astype(int)
     for split, start, end in zip(shares, ends, ends[1:], strict=False):
         rows = np.sort(order[start:end])
@@ -125,7 +122,7 @@ def divide(
             raise InputError(
                 f"its {pages} pages leave none for {split!r}", path=path, field="split"
             )
-        found[split] = np.sort(rng.choice(rows, len(rows))) if bootstrap else rows
+        found[split] = rows
     return found
 
 
@@ -136,14 +133,13 @@ def divide_parts(
     *,
     seed: int,
     path: str | Path,
-    bootstrap: bool = False,
 ) -> dict[str, np.ndarray]:
     """Divide pages by the parts of their log: the rows of each split, in order.
 
     Args:
         part, clicks: [pages] the part and the number of clicks of each page.
         portions: of each split.
-        seed, path, bootstrap: see `divide`.
+        seed, path: see `divide`.
 
     Example:
         >>> portions = {"train": Portion(["b"], first=0.5), "validation": Portion(["a"], share=0.5),
@@ -183,6 +179,5 @@ def divide_parts(
             raise InputError(
                 f"its {len(part)} pages leave none for {split!r}", path=path, field="split"
             )
-        rng = stream("observed pages", seed, split)
-        found[split] = np.sort(rng.choice(rows, len(rows))) if bootstrap else rows
+        found[split] = rows
     return found

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers.errors import check_range
 from twotowers.files.tables import read_table
 from twotowers.logs.cells import Pairs
 
@@ -38,7 +37,6 @@ def policy_scores(scores: np.ndarray, strength: float, *, rng: np.random.Generat
     Returns:
         [rows] float64.
     """
-    check_range(strength, field="strength", low=-1, high=1)
     noise = rng.uniform(0, NOISE_HIGH, len(scores))
     return strength * scores.astype(float) + (1 - abs(strength)) * noise
 

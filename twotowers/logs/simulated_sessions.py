@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from twotowers.errors import InputError, check_range
+from twotowers.errors import InputError
 from twotowers.logs.policies import NoisyOrder
 from twotowers.logs.sessions import page_batch
 from twotowers.logs.simulation import CHUNK, Sessions
@@ -63,8 +63,6 @@ def stream_sessions(
         [{'strength': 1.0, 'split': 'train', 'query': 0, 'documents': [1, 0],
           'clicks': [True, True]}]
     """
-    check_range(temperature, field="temperature", low=0, high=1)
-    check_range(sessions, field="sessions", low=0, high=2**53, whole=True)
     lengths = np.asarray(lengths)
     number, length = order.shape
     sampler = clicks if callable(clicks) else _independent(clicks)

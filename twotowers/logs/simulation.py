@@ -18,7 +18,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from twotowers.errors import check_range
 from twotowers.logs.counts import LONGEST_DENSE, Cells
 from twotowers.logs.policies import NoisyOrder
 
@@ -49,8 +48,6 @@ class Traffic:
         length: int,
         rng: np.random.Generator,
     ):
-        for temperature in temperatures:
-            check_range(temperature, field="temperature", low=0, high=1)
         queries = len(lengths)
         self.lengths, self.length = np.asarray(lengths), length
         self.visits = rng.multinomial(sessions, np.full(queries, 1 / queries))
@@ -73,7 +70,7 @@ class Traffic:
         order: np.ndarray | NoisyOrder,
         temperature: float,
         rng: np.random.Generator | None = None,
-    ) -> np.ndarray | Cells:
+    ) -> Cells:
         """Impressions under an epsilon-greedy policy: shuffled with probability `temperature`.
 
         Args:
@@ -83,26 +80,28 @@ class Traffic:
             rng: source of the noise of a policy that draws.
 
         Returns:
-            [queries, documents, positions] int64. For lists longer than LONGEST_DENSE: the shown
-            cells, with clicks 0.
+            the shown cells, with clicks 0.
         """
         greedy = self.visits - self.shuffled_visits[float(temperature)]
         shown = self.shuffled[float(temperature)]
         if isinstance(order, NoisyOrder):
             cells = _drawn_cells(order, greedy, self.lengths, rng)
-            nothing = np.zeros(0, np.int64)
-            drawn = type(shown).of(cells, len(greedy), self.length)
-            return shown.plus(drawn).with_cells(nothing, nothing)
-        query, position = np.nonzero(np.arange(self.length) < self.lengths[:, None])
-        visited = greedy[query] > 0
-        query, position = query[visited], position[visited]
-        cell = (query * self.length + order[query, position]) * self.length + position
-        return shown.with_cells(cell, greedy[query])
+            shown = shown.plus(type(shown).of(cells, len(greedy), self.length))
+            cell, counts = shown.with_cells(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        else:
+            query, position = np.nonzero(np.arange(self.length) < self.lengths[:, None])
+            visited = greedy[query] > 0
+            query, position = query[visited], position[visited]
+            cell = (query * self.length + order[query, position]) * self.length + position
+            cell, counts = shown.with_cells(cell, greedy[query])
+        pair, position = np.divmod(cell, self.length)
+        query, document = np.divmod(pair, self.length)
+        return Cells(query, document, position, counts, np.zeros_like(counts))
 
 
 @dataclass(frozen=True)
 class _DenseTally:
-    """Impressions of all cells: [queries, documents, positions]."""
+    """Impressions of all cells, shown or not, by number: faster where there are few."""
 
     counts: np.ndarray
 
@@ -114,15 +113,16 @@ class _DenseTally:
             first = cell.min() // length**2 * length**2
             last = (cell.max() // length**2 + 1) * length**2
             counts[first:last] += np.bincount((cell - first).ravel(), minlength=last - first)
-        return cls(counts.reshape(queries, length, length))
+        return cls(counts)
 
     def plus(self, other):
         return _DenseTally(self.counts + other.counts)
 
-    def with_cells(self, cell: np.ndarray, more: np.ndarray) -> np.ndarray:
+    def with_cells(self, cell: np.ndarray, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         counts = self.counts.copy()
-        counts.reshape(-1)[cell] += more
-        return counts
+        counts[cell] += more
+        shown = np.flatnonzero(counts)
+        return shown, counts[shown]
 
 
 @dataclass(frozen=True)
@@ -130,20 +130,18 @@ class _ListedTally:
     """Impressions of the shown cells.
 
     Attributes:
-        length: positions on the page.
         cell: [cells] sorted numbers, (query x length + document) x length + position.
         counts: [cells] impressions.
     """
 
-    length: int
     cell: np.ndarray
     counts: np.ndarray
 
     @classmethod
     def of(cls, cells: Iterable[np.ndarray], queries: int, length: int):
-        total = cls(length, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        total = cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
         for cell in cells:
-            total = total.plus(cls(length, *np.unique(cell, return_counts=True)))
+            total = total.plus(cls(*np.unique(cell, return_counts=True)))
         return total
 
     def plus(self, other):
@@ -152,13 +150,11 @@ class _ListedTally:
         order = np.argsort(cell, kind="stable")
         distinct, first = np.unique(cell[order], return_index=True)
         sums = np.add.reduceat(counts[order], first) if len(first) else counts
-        return _ListedTally(self.length, distinct, sums)
+        return _ListedTally(distinct, sums)
 
-    def with_cells(self, cell: np.ndarray, more: np.ndarray) -> Cells:
-        total = self.plus(_ListedTally(self.length, cell, more))
-        pair, position = np.divmod(total.cell, self.length)
-        query, document = np.divmod(pair, self.length)
-        return Cells(query, document, position, total.counts, np.zeros_like(total.counts))
+    def with_cells(self, cell: np.ndarray, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        total = self.plus(_ListedTally(cell, more))
+        return total.cell, total.counts
 
 
 def _shuffled_cells(sessions, lengths, length: int, *, rng) -> Iterator[np.ndarray]:
@@ -186,25 +182,6 @@ def random_rankings(sessions: int, size: int, *, rng: np.random.Generator) -> np
     numbers = np.arange(size, dtype=np.min_scalar_type(size - 1))
     identity = np.broadcast_to(numbers, (sessions, size))
     return rng.permuted(identity, axis=1)
-
-
-def simulate_clicks(
-    impressions: np.ndarray, probability: np.ndarray, *, rng: np.random.Generator
-) -> np.ndarray:
-    """Clicks of each cell, binomial in its impressions.
-
-    Cells without impressions use no random numbers. So listed and dense cells in the same order
-    get the same clicks.
-
-    Args:
-        impressions: [queries, documents, positions], or [cells].
-        probability: the same shape, P(click) of each cell.
-        rng: source of randomness.
-
-    Returns:
-        int64 of the same shape.
-    """
-    return rng.binomial(impressions, probability)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ with rules of their own use `by_rule`, or `rates_of` and `fitted_of`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from twotowers.fitting.alternating import LeastSquares, Rule, alternate
 from twotowers.fitting.click_rates import ClickRates, RateEstimate, click_mse
@@ -22,7 +23,10 @@ NEEDS = ("embedding", "position_based")
 
 
 def fit(
-    task: Task, *, start: Literal["random", "ones"] = "random", steps: int = 1000
+    task: Task,
+    *,
+    start: Literal["random", "ones"] = "random",
+    steps: Annotated[int, Field(ge=1)] = 1000,
 ) -> list[Fitted]:
     """Fit every lane's training log by least squares.
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
+
 from twotowers.fitting.em import fit_em
 from twotowers.methods.counting import Mean, Weight
 from twotowers.methods.page_fits import fit_lanes
@@ -16,8 +20,8 @@ def fit(
     *,
     prior: Lanes[Weight] = 1.0,
     prior_mean: Lanes[Mean] = 0.5,
-    iterations: int = 1000,
-    tolerance: float = 1e-8,
+    iterations: Annotated[int, Field(ge=1)] = 1000,
+    tolerance: Annotated[float, Field(ge=0, le=1)] = 1e-8,
     accelerate: bool = True,
 ) -> list[Fitted]:
     """Fit every lane's training log by `twotowers.fitting.em.fit_em`.

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from twotowers.errors import check_range
 from twotowers.files.rankings import Rankings
 from twotowers.rankers.trees import fit_lambdamart
 
@@ -20,7 +19,6 @@ def contiguous_folds(queries: int, folds: int = FOLDS) -> list[slice]:
         >>> contiguous_folds(7, 3)
         [slice(0, 3, None), slice(3, 5, None), slice(5, 7, None)]
     """
-    check_range(folds, field="folds", low=2, high=queries, whole=True)
     sizes = np.full(folds, queries // folds) + (np.arange(folds) < queries % folds)
     ends = np.cumsum(sizes).tolist()
     return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from twotowers.errors import InputError, check_range
+from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
 from twotowers.randomness import stream
 
@@ -26,9 +26,6 @@ def sample_queries(rankings: Rankings, share: float, *, seed: int) -> Rankings:
         share: in [0, 1].
         seed: of the draw.
     """
-    check_range(share, field="share", low=0, high=1)
-    if not len(rankings.query):
-        raise InputError("there is no query", field="rankings", expected="at least one row")
     queries = rankings.queries
     number = max(int(share * len(queries)), 1)
     chosen = stream("queries with labels", seed).choice(queries, number, replace=False)
@@ -54,7 +51,6 @@ def train_rank_svm(rankings: Rankings, *, cost: float = COST) -> np.ndarray:
     # The import is slow, and the other rankers do not need it.
     from sklearn.svm import LinearSVC
 
-    check_range(cost, field="cost", low=np.finfo(float).tiny, high=np.finfo(float).max)
     better, worse = _pairs(rankings)
     if not len(better):
         raise InputError(

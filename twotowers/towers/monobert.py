@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.errors import InputError, check_range
+from twotowers.errors import InputError
 from twotowers.towers.sequences import OFFSET, PAD
 
 NORMAL = nnx.initializers.normal(0.02)
@@ -78,11 +78,6 @@ class MonoBert(nnx.Module):
             >>> hidden.shape, encoder.relevance(hidden).shape
             ((1, 8, 4), (1,))
         """
-        sizes = {"vocabulary": vocabulary, "length": length, "layers": layers, "heads": heads,
-                 "width": width, "inner": inner, "segments": segments}  # fmt: skip
-        for field, size in sizes.items():
-            check_range(size, field=field, low=1, high=10**7, whole=True)
-        check_range(dropout, field="dropout", low=0, high=0.99)
         if width % heads:
             raise InputError(f"{width}", field="width", expected=f"a multiple of heads, {heads}")
         self.token = nnx.Embed(vocabulary + OFFSET, width, embedding_init=NORMAL, rngs=rngs)

@@ -18,7 +18,6 @@ import numpy as np
 import optax
 from flax import nnx
 
-from twotowers.errors import InputError
 from twotowers.towers.monobert import MonoBert
 from twotowers.towers.sequences import Sequences, masked
 
@@ -80,12 +79,6 @@ def batches(
         settings: the size of a batch.
     """
     lengths, start = where.sum(1), 0
-    if len(lengths) and lengths.max() > settings.documents:
-        raise InputError(
-            f"a page has {lengths.max()} documents",
-            field="documents",
-            expected=f"at most those of a step, {settings.documents}",
-        )
     ends = np.cumsum(lengths)
     while start < len(where):
         before = ends[start - 1] if start else 0

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from twotowers.fitting.alternating import check_start
 from twotowers.fitting.click_rates import ClickRates, RateEstimate
 from twotowers.fitting.tiles import Layout, lay_out
 from twotowers.methods.alternation import fitted_of, rates_of, starts_of
@@ -43,7 +42,6 @@ def fit_two_tower(rates: ClickRates, logits: np.ndarray, *, steps: int) -> RateE
         logits: [lanes, factors] logits of o to start from, N(0, 1) published.
         steps: 20,000 published.
     """
-    check_start(rates, logits, steps, low=-np.inf, high=np.inf)
     layout = lay_out(rates)
     zeros = layout.by_layer(np.zeros((len(logits), rates.features)), jnp.float32)
     towers = zeros, jnp.asarray(logits, jnp.float32)

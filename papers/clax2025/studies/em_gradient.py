@@ -2,7 +2,7 @@
 
 They are Eq. 5.10, EM as scaled gradient ascent, where both end, and the gradient of ClickEMLoss.
 
-A study and no fit of the road's, since it asks for gradients at given parameters and for exact
+A study and no fit of the pipeline's, since it asks for gradients at given parameters and for exact
 optima. Pages of six documents of thirty, in random order, are clicked by a dynamic Bayesian user;
 so for all other models the truth is out of reach. Takes seconds.
 
@@ -25,7 +25,7 @@ from papers.clax2025.names import HIDDEN
 from twotowers.experiment.components import build_model
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.statistics import Statistics, distinct_pages
-from twotowers.fitting.steps import Problem
+from twotowers.fitting.steps import EMState
 from twotowers.models.chances import Chance
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.models.names import MODELS
@@ -72,7 +72,7 @@ def _log(rng: np.random.Generator, pages: int) -> tuple[np.ndarray, ...]:
 
 def _at_random(statistics: Statistics, rng: np.random.Generator) -> dict[str, float]:
     """Eq. 5.10, and an EM step, at random parameters."""
-    problem = Problem(statistics)
+    problem = EMState(statistics)
     point = rng.uniform(0.2, 0.8, problem.size)
     totals = problem.totals(point)
     step, trials = problem.shares(totals, point), totals[1]
@@ -100,7 +100,7 @@ def _at_random(statistics: Statistics, rng: np.random.Generator) -> dict[str, fl
 def _ends(statistics: Statistics, documents: int) -> dict[str, float]:
     """Log-likelihood per document where EM ends, and where ascent by the gradient does."""
     fitted = fit_em(statistics, tolerance=1e-14)
-    problem = Problem(statistics)
+    problem = EMState(statistics)
     start = problem.start({})
     free = start < 1
 

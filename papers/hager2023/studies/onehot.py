@@ -13,7 +13,7 @@ import pandas as pd
 from twotowers.claims.metrics import ndcg
 from twotowers.experiment.simulated import Policy, Sessions, SimulatedLog, draw_cells
 from twotowers.logs.cells import Pairs
-from twotowers.logs.counts import Counts
+from twotowers.logs.counts import of_cells
 from twotowers.logs.policies import ScoredPairs
 from twotowers.methods import ips, likelihood
 from twotowers.methods.task import Split, Task
@@ -92,19 +92,14 @@ def draw(seed: int, queries: int, documents: int, budgets: list[int]) -> dict[st
         )
         # Ranked at random: nobody has features to rank by.
         policy = ScoredPairs(pairs, relevance[shown], rng.random(len(shown)))
-        counts = [measured.counts for measured in draw_cells(log, split, policy, seed=seed)]
+        drawn = (measured.counts for measured in draw_cells(log, split, policy, seed=seed))
         splits[split] = Split(
             inputs=shown.reshape(queries, documents).astype(np.int32),
             where=np.ones((queries, documents), bool),
             relevance=relevance[shown].reshape(queries, documents),
-            counts=Counts(
-                *(np.stack([getattr(each, name) for each in counts]) for name in COUNTED)
-            ),
+            counts=of_cells(drawn, queries, documents),
         )
     return splits
-
-
-COUNTED = ("impressions", "clicks")
 
 
 def fit(method: str, splits, parameters: int, logs: list[int], positions: int, seed: int) -> list:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from twotowers.experiment.components import build_model
-from twotowers.fitting import alike, em
-from twotowers.fitting.alike import Alike
+from twotowers.fitting import duplicates, em
+from twotowers.fitting.duplicates import DuplicateGroups
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
@@ -23,7 +23,7 @@ CHAINS = [build_model(MODELS[name]) for name in ("dcm", "ccm", "dbn", "sdbn")]
 @pytest.fixture(autouse=True)
 def always(monkeypatch):
     """Kinds are used however many rows they leave; these logs are small."""
-    monkeypatch.setattr(alike, "WORTH", 1)
+    monkeypatch.setattr(duplicates, "WORTH", 1)
 
 
 def statistics(model, views=300, seed=0):
@@ -45,17 +45,17 @@ def statistics(model, views=300, seed=0):
 def test_estimates_are_those_of_single_pairs(model, prior, monkeypatch):
     log = statistics(model)
     settings = {"prior": prior, "iterations": 4, "tolerance": 0}
-    kinds = Alike.of(log)
+    kinds = DuplicateGroups.of(log)
     assert len(kinds.repeats) < 0.7 * PAIRS
     assert len(kinds.statistics.number) < 0.7 * len(log.number)
     sizes = []
-    climb = em.climb
+    run_em = em.run_em
 
     def noted(problem, *args, **kwargs):
         sizes.append(problem.size)
-        return climb(problem, *args, **kwargs)
+        return run_em(problem, *args, **kwargs)
 
-    monkeypatch.setattr(em, "climb", noted)
+    monkeypatch.setattr(em, "run_em", noted)
     # A start of its own for each pair tells them apart.
     alone = fit_em(log, start={"attraction": np.full(PAIRS, 0.5)}, **settings)
     found = fit_em(log, **settings)
@@ -69,7 +69,7 @@ def test_estimates_are_those_of_single_pairs(model, prior, monkeypatch):
 @pytest.mark.parametrize("model", [PositionBased(), UserBrowsing()])
 def test_pairs_are_alike_if_all_of_their_rows_are(model):
     log = statistics(model)
-    kinds = Alike.of(log)
+    kinds = DuplicateGroups.of(log)
     columns = [log.index[part][:, 0] for part in log.index if part != "attraction"]
     rows = [set() for _ in range(PAIRS)]
     for pair, *row in zip(
@@ -97,15 +97,15 @@ def test_rows_of_a_pair_may_lie_apart():
         pairs=PAIRS,
         positions=LENGTH,
     )
-    assert len(Alike.of(shuffled).repeats) < PAIRS
+    assert len(DuplicateGroups.of(shuffled).repeats) < PAIRS
     one, other = (fit_em(each, iterations=5) for each in (log, shuffled))
     for part, values in one.parameters.items():
         np.testing.assert_allclose(other.parameters[part], values, rtol=1e-7, atol=1e-12)
 
 
 def test_kinds_that_leave_most_rows_are_not_used(monkeypatch):
-    monkeypatch.setattr(alike, "WORTH", 0.5)
-    assert Alike.of(statistics(PositionBased(), views=20_000)) is None
+    monkeypatch.setattr(duplicates, "WORTH", 0.5)
+    assert DuplicateGroups.of(statistics(PositionBased(), views=20_000)) is None
 
 
 def test_many_positions_and_parts_do_not_overflow():
@@ -122,7 +122,7 @@ def test_many_positions_and_parts_do_not_overflow():
     log = Statistics.of_rows(
         Wide(), pair, position, last, np.ones(600, bool), np.ones(600), pairs=300, positions=1024
     )
-    found = Alike.of(log)
+    found = DuplicateGroups.of(log)
     same = {}
     for start in range(0, 600, 2):
         key = tuple(position[start : start + 2]) + tuple(last[start : start + 2])

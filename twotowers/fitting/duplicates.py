@@ -30,7 +30,7 @@ WORTH = 0.5
 
 
 @dataclass(frozen=True)
-class Alike:
+class DuplicateGroups:
     """Statistics of one pair of each kind.
 
     Attributes:
@@ -42,7 +42,7 @@ class Alike:
         Pairs 0, 2 and 3 were shown once at position 1 and clicked there.
 
         >>> from twotowers.models.position_based import PositionBased
-        >>> found = Alike.of(Statistics.of_cells(
+        >>> found = DuplicateGroups.of(Statistics.of_cells(
         ...     PositionBased(), np.arange(4), np.array([0, 1, 0, 0]), np.ones(4),
         ...     np.ones(4), pairs=4, positions=2,
         ... ))
@@ -55,7 +55,7 @@ class Alike:
     repeats: np.ndarray
 
     @classmethod
-    def of(cls, statistics: Statistics) -> Alike | None:
+    def of(cls, statistics: Statistics) -> DuplicateGroups | None:
         """The kinds of a log's pairs.
 
         Args:
@@ -84,7 +84,7 @@ class Alike:
         return cls._of(statistics, own, kept, kind)
 
     @classmethod
-    def _of_pages(cls, statistics: Statistics, own: list[str]) -> Alike | None:
+    def _of_pages(cls, statistics: Statistics, own: list[str]) -> DuplicateGroups | None:
         pair, where = statistics.index[own[0]], statistics.where
         size = statistics.sizes[own[0]]
         columns, times = list(zip(pair.T, where.T, strict=True)), np.zeros(size, np.int32)
