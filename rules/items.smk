@@ -51,6 +51,7 @@ rule claims:
     output:
         claims=PLAN.file("claims"),
         gates=PLAN.file("gates"),
+        findings=PLAN.file("findings"),
     log:
         PLAN.record("claims"),
     priority: PLAN.priority("claims")

@@ -1,6 +1,8 @@
 """A paper's items, claims and timings -> its page and summary; and the overview, so far."""
 
+import json
 from os.path import dirname, relpath
+from pathlib import Path
 
 import pandas as pd
 import yaml
@@ -17,7 +19,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
     """Write the page.
 
     Args:
-        inputs: The items' files, the claims and the gates, so that they are there.
+        inputs: The items' files, the claims, gates and findings, so that they are there.
         outputs: page and summary.
         paper: What the plan knows of it: `twotowers.workflow.descriptions.page_paper`.
         papers: An outline of every paper of the run, by key, for the overview.
@@ -70,6 +72,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
         provenance=provenance(paper, paper["needs"]),
         claims=[row for row in judged if row["item"] not in paper["items"]],
         digest=paper["digest"],
+        findings=json.loads(Path(paper["findings"]).read_text(encoding="utf-8")),
     )
     write_paper(page, folder)
     write_overview(dirname(folder), papers, scale=scale, version=version)

@@ -1,7 +1,10 @@
-"""All results of a paper -> a verdict on each of its claims, and the gates of its fits."""
+"""All results of a paper -> a verdict on each claim, the gates of its fits, and its findings."""
+
+import json
 
 from scripts.runner import paper_module, run
 from twotowers.claims import published
+from twotowers.claims.findings import measured
 from twotowers.claims.gates import gates_of
 from twotowers.claims.judging import judge_all
 from twotowers.claims.longform import read_results
@@ -11,7 +14,7 @@ from twotowers.files.artefacts import atomic
 
 def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict[str, str]):
     # A paper of one's own may have no claims.py.
-    claims = paper_module(paper, "claims")
+    claims, findings = (paper_module(paper, name) for name in ("claims", "findings"))
     judged = claims.CLAIMS if claims else []
     results, authors = read_results(inputs), published.results(paper)
     known = item_needs(paper)
@@ -21,6 +24,9 @@ def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict
     for table, output in (verdicts, outputs.claims), (gates, outputs.gates):
         with atomic(output) as path:
             table.to_csv(path, index=False, lineterminator="\n")
+    shown = measured(findings.FINDINGS, results, authors) if findings else []
+    with atomic(outputs.findings) as path:
+        path.write_text(json.dumps(shown, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 if "snakemake" in globals():

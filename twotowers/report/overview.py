@@ -56,7 +56,9 @@ def write_overview(
 
 
 def write_scales(figures: str | Path) -> None:
-    """Write the page that leads to the overview of each scale.
+    """Write the page that leads to the overview of each scale, and that of findings.
+
+    Findings of a paper are those of the largest scale at which its page is finished.
 
     Args:
         figures: The folder of their folders.
@@ -68,6 +70,11 @@ def write_scales(figures: str | Path) -> None:
         if (figures / scale / PAGE).exists()
     }
     render("scales.html.j2", figures / PAGE, scales=finished)
+    best = {each["key"]: each for papers in finished.values() for each in papers}
+    for each in best.values():
+        by_number = {view["claim"]: view for view in each["views"]}
+        each["found"] = [(by_number[one["claim"]], one) for one in each["findings"]]
+    render("findings.html.j2", figures / "findings.html", papers=best.values())
 
 
 def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:

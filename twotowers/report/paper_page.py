@@ -28,7 +28,7 @@ CLAIM_COLUMNS = ("paper", *COLUMNS)
 FORMATS = ("csv", "pdf", "svg", "tex")
 
 PAGE, SUMMARY = "index.html", "summary.json"
-OF_PAGE = ("key", "title", "citation", "provenance", "digest")
+OF_PAGE = ("key", "title", "citation", "provenance", "digest", "findings")
 """What a summary has of the page."""
 SUMMARISED = (*OF_PAGE, "items", "claims", "gates")
 """What a summary has; one that another version wrote may lack some of it."""
@@ -115,6 +115,7 @@ class PaperPage:
         brief: The question, the authors' answer, what to doubt, and the claims that decide:
             `twotowers.experiment.paper.Brief`.
         digest: Of the code and settings behind its verdicts.
+        findings: Sentences that fail (`twotowers.claims.findings.measured`).
         replaced: From data sets of the paper to those that a configuration put in their place.
     """
 
@@ -128,6 +129,7 @@ class PaperPage:
     claims: Sequence[Mapping[str, object]] = ()
     brief: Mapping[str, object] | None = None
     digest: str = ""
+    findings: Sequence[Mapping[str, object]] = ()
     replaced: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -155,6 +157,7 @@ def _paper_view(paper: PaperPage, folder: Path) -> dict:
         "standing": standing(views),
         "items": [_item_view(item, folder) for item in paper.items],
         "claims": list(map(claim_view, paper.claims)),
+        "found": {each["claim"] for each in paper.findings},
         "failing": [setting.name for setting in paper.settings if setting.fails],
         "gated": sum(bool(setting.gates) for setting in paper.settings),
     }

@@ -78,7 +78,7 @@ def page_paper(plan: Planner, key: str) -> dict:
         "title": paper.title,
         "citation": paper.citation,
         "brief": paper.brief and paper.brief.model_dump(),
-        **{kind: plan.file(kind, paper=key) for kind in ("claims", "gates")},
+        **{kind: plan.file(kind, paper=key) for kind in ("claims", "gates", "findings")},
         **(origin := _origin(plan, key, paper.needs)),
         "replaced": {
             old: new for old, new in plan.config.replace.items() if new in origin["datasets"]

@@ -33,6 +33,7 @@ FILES = {
     "study": "{results}/fits/{paper}/{study}/{seed}.parquet",
     "claims": "{results}/claims/{paper}.csv",
     "gates": "{results}/gates/{paper}.csv",
+    "findings": "{results}/findings/{paper}.json",
     "item": "{figures}/{paper}/{item}.{ending}",
     "page": "{figures}/{paper}/index.html",
     "summary": "{figures}/{paper}/summary.json",

@@ -72,7 +72,7 @@ class Planner(Targets):
             jobs["page"][key] = {
                 "inputs": [
                     *self.items_of(key),
-                    *(self.file(kind, paper=key) for kind in ("claims", "gates")),
+                    *(self.file(kind, paper=key) for kind in ("claims", "gates", "findings")),
                 ],
                 "params": {
                     "code": self.code(
@@ -270,8 +270,8 @@ class Planner(Targets):
         }
 
     def _claims(self, paper: str) -> dict:
-        claims = f"papers/{paper}/claims.py"
-        own = [claims] if (self.root / claims).is_file() else []
+        files = [f"papers/{paper}/{name}.py" for name in ("claims", "findings")]
+        own = [path for path in files if (self.root / path).is_file()]
         return {
             "inputs": self.results_of(paper),
             "params": {

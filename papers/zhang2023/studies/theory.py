@@ -24,6 +24,13 @@ POSITIONS = 5
 EXAMINATION = 1 / np.arange(1, POSITIONS + 1)
 FLAT = 1e-9
 """Eigenvalues below this share of the largest are 0."""
+TWO_DOCUMENTS = {
+    "relevance": (0.8, 0.4),
+    "observation": (1, 0.5),
+    "relevance of another optimum": (0.8, 0.5),
+    "its observation": (1, 0.4),
+}
+"""Of A, which is seen at position 1 alone, and of B at position 2."""
 CHANCES = 0.05, 0.1, 0.2
 """Of clicks on cells, where dropout is a factor."""
 STEP, FAR = 0.2, 50.0
@@ -109,12 +116,9 @@ def _hessian(support: np.ndarray) -> np.ndarray:
 
 
 def _two_documents():
-    """Proposition 3: A is seen at position 1 alone, B at position 2, and both rank as they should.
-
-    The labels are the chances of relevance. The other optimum trades relevance for examination.
-    """
-    relevance, examination = np.array([0.8, 0.4]), np.array([1, 0.5])
-    f, g = np.array([0.8, 0.5]), np.array([1, 0.4])
+    """Proposition 3: the labels are the chances of relevance, which another optimum trades for
+    observation, and ranks as well."""
+    relevance, examination, f, g = map(np.array, TWO_DOCUMENTS.values())
     discount = 1 / np.log2([2, 3])
     ndcg = relevance[np.argsort(-f)] @ discount / (np.sort(relevance)[::-1] @ discount)
     excess = _excess(relevance * examination, logit(f * g))
