@@ -25,7 +25,7 @@ from twotowers.claims.claims import (
 from twotowers.claims.judging import SETTING, UNMADE
 from twotowers.errors import InputError
 from twotowers.report.comparison import side_by_side
-from twotowers.report.evidence import GATED, OPEN, UNASKED
+from twotowers.report.evidence import GATED, LEFT_OUT, OPEN, UNASKED
 from twotowers.report.latex import booktabs
 from twotowers.report.overview import write_overview, write_scales
 from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
@@ -336,8 +336,9 @@ def test_this_run_and_recorded_runs_are_two_columns_everywhere(tmp_path, item, p
         "contradicted": ["1", "1"],
         f"undecided: {OPEN}": ["0", "1"],
         f"undecided: {GATED}": ["1", "0"],
-        f"undecided: {UNASKED}": ["2", "0"],
+        f"undecided: {UNASKED}": ["1", "0"],
         "not testable": ["1", "0"],
+        f"not testable: {LEFT_OUT}": ["1", "0"],
     }
     (tmp_path / "smoke").mkdir()
     for path in filter(Path.is_file, tmp_path.iterdir()):
@@ -418,7 +419,7 @@ def test_scales_have_overviews_of_their_own_and_a_page_that_leads_to_them(tmp_pa
     page = (tmp_path / "index.html").read_text()
     links = [values["href"] for tag, values in tags(page) if tag == "a"]
     of_paper = "laptop/sample2025/index.html"
-    assert links[1:] == ["smoke/index.html", "laptop/index.html", of_paper]
+    assert links[2:] == ["smoke/index.html", "laptop/index.html", of_paper]
     smoke, laptop = page.split("<tbody>")[1:]
     assert "none yet" in smoke
     assert "sample2025" in laptop

@@ -19,12 +19,13 @@ from twotowers.claims.claims import (
     UNDECIDED,
 )
 from twotowers.claims.data_provenance import KINDS
-from twotowers.claims.judging import UNMADE, contradiction
+from twotowers.claims.judging import CONTRADICTIONS, UNMADE, contradiction
 from twotowers.claims.recorded import strength, strongest
 
 VERDICTS = {REPRODUCED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_TESTABLE: "○"}
 """Every verdict and its sign."""
 OPEN, GATED, UNASKED = "more seeds could decide", "fits fail a gate", "not asked at this scale"
+LEFT_OUT = "not made at this scale"
 STATES = {
     REPRODUCED: REPRODUCED,
     CONTRADICTED: CONTRADICTED,
@@ -32,6 +33,7 @@ STATES = {
     GATED: UNDECIDED,
     UNASKED: UNDECIDED,
     NOT_TESTABLE: NOT_TESTABLE,
+    LEFT_OUT: NOT_TESTABLE,
 }
 """Verdicts, where undecided ones are divided by what would decide them -> the verdict."""
 _OF_CAUSE = {GATE: GATED, ONE_SEED: UNASKED, RUNS: UNASKED}
@@ -47,8 +49,7 @@ def state(row: Row) -> str:
     """
     if row["verdict"] == UNDECIDED:
         return _OF_CAUSE.get(str(row["cause"]), OPEN)
-    unasked = row["verdict"] == NOT_TESTABLE and str(row["reason"]).endswith(UNMADE)
-    return UNASKED if unasked else str(row["verdict"])
+    return LEFT_OUT if str(row["reason"]).endswith(UNMADE) else str(row["verdict"])
 
 
 def claim_view(row: Row) -> dict:
@@ -114,7 +115,9 @@ def standing(views: Sequence[Row]) -> dict:
             for each, cells in counts.items()
         },
         "kinds": {
-            kind: [own[kind] for own in kinds] for kind in sorted({*kinds[0], *kinds[1]} - {""})
+            kind: [own[kind] for own in kinds]
+            for kind in CONTRADICTIONS
+            if any(own[kind] for own in kinds)
         },
         "tallies": {name: tally(rows) for name, rows in both.items()},
     }
