@@ -1,4 +1,4 @@
-"""Sentences that fail: each names a claim that fails, and what shows it, where it can be computed."""
+"""Sentences that fail: each names a claim that fails, and has a table where it can be computed."""
 
 from importlib import import_module
 
