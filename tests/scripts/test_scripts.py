@@ -19,8 +19,6 @@ import pytest
 
 from papers.hager2025.claims import CLAIMS
 from scripts import (
-    build_overview,
-    build_page,
     draw_item,
     fetch_dataset,
     fit_setting,
@@ -269,73 +267,6 @@ def test_a_claim_without_results_is_not_testable(claims):
     linear = table[table["claim"].isin(["1a", "2", "11a", "13"])]
     assert (linear["verdict"] == NOT_TESTABLE).all()
     assert (linear["reason"] != "").all()
-
-
-def test_a_paper_gets_a_page_and_a_place_in_the_overview(folder, figure, table, claims):
-    log = folder / "job.log"
-    log.write_text("rule: fit\nseconds: 12.5\nmemory: 812 MB\n")
-    (folder / "README.md").write_text("Deviations\n")
-    simulated = {"datasets": {}, "seeds": [8, 9], "logs": [log]}
-    generated = {"datasets": {"mslr30k": "stand-in"}, "seeds": [7], "logs": [log]}
-
-    def item(title: str, kind: str, need: str, outputs: SimpleNamespace, origin: dict) -> dict:
-        files = [str(path) for path in vars(outputs).values()]
-        words = {"title": title, "caption": "Shown.", "expected": "Seen.", "kind": kind}
-        shown = {"highlight": None, "headings": {}, "names": {}}
-        return {**words, **shown, "needs": [need], "files": files, **origin}
-
-    figures = folder / "figures" / "smoke"
-    outputs = SimpleNamespace(page=figures / PAPER / "index.html")
-    paper = {
-        "key": PAPER,
-        "title": "A paper",
-        "citation": "An author",
-        "brief": None,
-        "replaced": {},
-        "readme": folder / "README.md",
-        "claims": claims,
-        "gates": folder / "gates.csv",
-        "digest": "abc",
-        "recorded": [],
-        "datasets": {"mslr30k": "stand-in"},
-        "seeds": [7],
-        "items": {
-            "appendixA": item("An appendix", "figure", "appendix_a", figure, simulated),
-            "grid": item("A grid", "table", "misfit-linear", table, generated),
-        },
-        "needs": {
-            "misfit-linear": {"kind": "setting", "parameters": {"log": {"a": (1,)}}, **generated},
-            "appendix_a": {"kind": "study", "parameters": {"documents": 300}, **simulated},
-        },
-    }
-    papers = {
-        key: {"title": title, "citation": "Somebody", "items": {}}
-        for key, title in ((PAPER, "A paper"), ("later", "Another"))
-    }
-    run = {"papers": papers, "scale": "tiny", "version": "v0-test"}
-    build_page.main([], outputs, paper=paper, **run)
-    page = outputs.page.read_text()
-    assert "predicts clicks better than" in page.split('id="setting-misfit-linear"')[1]
-    for words in ("An appendix", "A grid", "v0-test", CLAIMS[0].statement, "documents: 300"):
-        assert words in page
-    for name, origin in {
-        "appendixA": ["without a data set", "scale tiny", "seeds 8, 9"],
-        "grid": ["mslr30k", "scale tiny", "seed 7"],
-    }.items():
-        shown = page.split(f'<article class="item" id="{name}"')[1]
-        places = [shown.index(words) for words in origin]
-        assert places == sorted(places), "what is said of another item comes later"
-    assert page.count("took 12 s, at most 0.8 GB each<") == 4, "two items, a setting and a study"
-    assert page.count("took 25 s, at most 0.8 GB each<") == 1
-
-    overview = figures / "index.html"
-    assert "1 of 2 papers are finished" in overview.read_text()
-    outputs = SimpleNamespace(overview=overview, claims=figures / "claims.csv")
-    run["papers"].pop("later")
-    build_overview.main([], outputs, **run)
-    assert "still running" not in overview.read_text()
-    assert outputs.claims.read_bytes() == claims.read_bytes()
-    assert 'href="smoke/index.html"' in (figures.parent / "index.html").read_text()
 
 
 # Click logs

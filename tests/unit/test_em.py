@@ -11,8 +11,6 @@ from scipy.special import expit, logit, xlog1py, xlogy
 
 from twotowers.errors import InputError
 from twotowers.fits.fitting import fit_click_model
-from twotowers.fitting.alternating import ExpectationMaximisation, alternate
-from twotowers.fitting.click_rates import ClickRates
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics
@@ -200,32 +198,6 @@ def test_against_scipy():
     seen = np.unique(cells.document)
     attraction = attraction[seen] / scale
     np.testing.assert_allclose(fitted.parameters["attraction"][seen], attraction, rtol=2e-2)
-
-
-@pytest.mark.parametrize("steps", [1, 3, 20])
-def test_is_the_alternating_rule_where_both_apply(steps):
-    cells = make_cells(PositionBased())
-    start = random_start(cells, PositionBased())
-    plain = {"tolerance": 0, "accelerate": False}
-    found = fit(cells, start=start, iterations=steps, **plain).parameters
-    rates = ClickRates(
-        feature=cells.document,
-        factor=cells.position[None],
-        rate=(cells.clicks / cells.impressions)[None],
-        weight=cells.impressions[None],
-        features=cells.documents,
-        factors=cells.positions,
-    )
-    same = alternate(
-        rates,
-        start["examination"][None],
-        ExpectationMaximisation(),
-        relevance=start["attraction"],
-        steps=steps,
-    )
-    np.testing.assert_allclose(same.examination[0], found["examination"], rtol=1e-5)
-    seen = np.unique(cells.document)
-    np.testing.assert_allclose(same.relevance[0, seen], found["attraction"][seen], rtol=1e-5)
 
 
 @pytest.mark.parametrize(("model", "clicked"), MODELS[:2], ids=NAMES[:2])

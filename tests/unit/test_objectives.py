@@ -109,17 +109,14 @@ def test_counts_and_sessions_are_one_objective(tower):
     assert len(set(values)) == len(LOGS)  # lanes are different logs
 
 
-def published_loss(model, log, weights=None) -> float:
+def published_loss(model, log) -> float:
     """Mean over sessions of rax's loss, a mean over the documents of the page."""
     logits = np.take_along_axis(
         np.asarray(model.relevance(FEATURES))[log.query], log.documents, axis=1
     ) + np.asarray(model.position_bias)
     losses = [
         rax.pointwise_sigmoid_loss(
-            logits[row],
-            log.clicks[row].astype(np.float32),
-            where=log.where[row],
-            weights=None if weights is None else weights[row],
+            logits[row], log.clicks[row].astype(np.float32), where=log.where[row]
         )
         for row in range(len(log.query))
     ]
@@ -131,18 +128,6 @@ def test_sessions_against_rax(lane):
     model = model_of()
     value = losses(model, sessions_objective(), lane).mean()
     np.testing.assert_allclose(value, published_loss(model, LOGS[lane]), rtol=1e-5)
-
-
-def test_weighted_counts_against_rax_with_weights():
-    model, log = model_of(), LOGS[1]
-    counts = cells_of(log, 4)
-    shown = counts.impressions[log.query[:, None], log.documents, np.arange(POSITIONS)]
-    searched = np.bincount(log.query, minlength=4)[log.query]
-    inverse = searched[:, None] / np.maximum(shown, 1)
-    lanes = [(2, "none"), (1, "ips")]
-    objective = count_loss(Split(FEATURES, WHERE, None, COUNTS), lanes)
-    value = losses(model, objective, 1).mean()
-    np.testing.assert_allclose(value, published_loss(model, log, inverse), rtol=1e-5)
 
 
 def test_lanes_share_the_counts_of_their_log():

@@ -307,54 +307,6 @@ def test_reversal_is_the_identity_forwards_and_minus_scale_backwards():
 
 
 @pytest.mark.parametrize("layout", ["tables", "rows"])
-def test_reversal_against_differences_of_its_formula(layout):
-    objective, scale = layouts()[layout], 0.7
-    model = towers(heads=[partial(Reversal, scale=scale)])
-    head = model.heads[0]
-    head.layer.kernel[...], head.layer.bias[...] = jnp.array([[0.4]]), jnp.array([0.2])
-    attraction = np.asarray(model.relevance(FEATURES), float)
-    shown, clicked = SHOWN[0], CLICKED[0]
-
-    def likelihood(examination):
-        return nll(attraction, examination).sum()
-
-    def adversary(examination, w, b):
-        """Squared error of the guess of every single impression."""
-        guess = w * examination + b
-        return (clicked * (1 - guess) ** 2 + (shown - clicked) * guess**2).sum()
-
-    def total(model, key=KEY):
-        return objective.losses(model, jnp.arange(UNITS), 0, key).sum()
-
-    point = np.array([1.0, 0.5, -0.5, -1.5])
-    expected = likelihood(point) + adversary(point, 0.4, 0.2)
-    np.testing.assert_allclose(total(model), expected, rtol=1e-5)
-    # Without a key, as in validation and tests, the loss is the likelihood alone.
-    np.testing.assert_allclose(total(model, None), likelihood(point), rtol=1e-5)
-
-    def slope(function, place, step=1e-5):
-        """The derivative by one argument, from both sides."""
-        low, high = (list(place) for _ in range(2))
-        low[-1], high[-1] = place[-1] - step, place[-1] + step
-        return (function(*high) - function(*low)) / (2 * step)
-
-    gradient = nnx.grad(total)(model)
-    for position in range(POSITIONS):
-        one = np.eye(POSITIONS)[position]
-        learnt = slope(lambda t, one=one: likelihood(point + t * one), [0.0])
-        fooled = slope(lambda t, one=one: adversary(point + t * one, 0.4, 0.2), [0.0])
-        found = gradient["bias"]["embedding"][...][position, 0]
-        np.testing.assert_allclose(found, learnt - scale * fooled, rtol=1e-4)
-        assert abs(fooled) > 0.1
-    # The adversary learns to guess.
-    layer = gradient["heads"][0]["layer"]
-    by_w = slope(lambda w: adversary(point, w, 0.2), [0.4])
-    by_b = slope(lambda b: adversary(point, 0.4, b), [0.2])
-    np.testing.assert_allclose(layer["kernel"][...][0, 0], by_w, rtol=1e-4)
-    np.testing.assert_allclose(layer["bias"][...][0], by_b, rtol=1e-4)
-
-
-@pytest.mark.parametrize("layout", ["tables", "rows"])
 def test_an_adversary_of_the_hidden_layer_leaves_the_last_layer_to_the_clicks(layout):
     """Every gradient against differences of plain formulas."""
     objective, scale = layouts()[layout], 0.7
