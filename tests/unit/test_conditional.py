@@ -390,3 +390,16 @@ def test_odds_need_whole_counts():
     assert fit_conditional(counts).estimate[1] == pytest.approx(0.75)
     with pytest.raises(InputError, match=r"clicks: 1\.5 \(expected whole numbers"):
         fit_conditional(counts, form="additive")
+
+
+@pytest.mark.parametrize("shown", [1e6, 1e8, 1e10])
+@pytest.mark.parametrize("moved", [1, 10, 200])
+def test_very_few_swaps_beside_very_many_displays_have_an_optimum(shown, moved):
+    rng = np.random.default_rng(int(moved))
+    pair = np.repeat(np.arange(40), 2)
+    factor = (pair + np.tile([0, 1], 40)) % 4
+    displays = np.tile([shown, moved], 40)
+    clicks = rng.binomial(displays.astype(int), rng.uniform(0.1, 0.9, 40)[pair] / (1 + factor))
+    curve = fit_conditional(PairCounts.of_arrays(pair, factor, displays, clicks, query=pair))
+    distance = np.log(curve.estimate[1:] * np.arange(2, 5)) / curve.error[1:]
+    assert np.abs(distance).max() < 5

@@ -146,3 +146,11 @@ def test_users_who_differ_widen_intervals():
 def test_times_grow(times):
     values = seconds_of(pa.array(times), tt.read_log(shop_log(1, 0.0, rounds=1, queries=2)))
     assert (np.diff(values) > 0).all()
+
+
+def test_few_users_are_no_reason_to_swap():
+    found = tt.diagnose(shop_log(9, 0.0, users=20, spread=0.4, activity=1.3))
+    assert [each.colour for each in found.recommendations[1:]] == ["red", "red"]
+    assert "A few users in effect have most of the pages" in found.recommendations[1].answer
+    for light in found.recommendations[1:]:
+        assert light.action.startswith("Collect pages of more users")

@@ -69,12 +69,15 @@ def precise(e: Evidence) -> bool:
     return bool(e.reliable.all() and widest(e) <= PRECISE)
 
 
-def few_queries(e: Evidence) -> bool:
-    """Whether all doubts are due to too few queries, which no swap mends."""
+def lacking(e: Evidence) -> str:
+    """What all doubts are due to that no swap mends: too few "queries" or "users", or ""."""
     curve, doubtful = e.curve, ~e.reliable
+    users = np.array(["effective users" in each for each in curve.reason])
     with np.errstate(invalid="ignore"):
-        queries = (curve.swaps >= ENOUGH_SWAPS) & (curve.queries < ENOUGH_QUERIES)
-    return bool(doubtful.any() and queries[doubtful].all())
+        few = {"queries": curve.queries < ENOUGH_QUERIES, "users": users}
+        enough = curve.swaps >= ENOUGH_SWAPS
+    holds = (name for name, each in few.items() if (enough & each)[doubtful].all())
+    return next(holds, "") if doubtful.any() else ""
 
 
 def fewest_queries(e: Evidence) -> str:

@@ -248,8 +248,8 @@ def effective_clusters(steps: np.ndarray) -> np.ndarray:
 
 
 def number_of(number: float) -> str:
-    """An effective number in words: two digits if it is small."""
-    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+    """An effective number in words, rounded down, so that it stays below what it is below."""
+    return f"{np.floor(number):,.0f}" if number >= 10 else f"{np.floor(10 * number) / 10:g}"
 
 
 def contrasts(factors: int, reference: int) -> np.ndarray:
