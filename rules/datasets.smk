@@ -30,10 +30,10 @@ rule encode:
     wildcard_constraints:
         dataset=PLAN.constraint("encoded"),
     priority: PLAN.priority("encode")
-    resources:
-        gpu=PLAN.gpus("encode"),
     conda:
         PLAN.environment("encode")
+    resources:
+        gpu=PLAN.gpus("encode"),
     params:
         **PLAN.params("encode"),
     message:

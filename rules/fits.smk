@@ -11,10 +11,10 @@ rule fit:
     wildcard_constraints:
         setting=PLAN.constraint("setting"),
     priority: PLAN.priority("fit")
-    resources:
-        gpu=PLAN.gpus("fit"),
     conda:
         PLAN.environment("fit")
+    resources:
+        gpu=PLAN.gpus("fit"),
     params:
         **PLAN.params("fit"),
     message:
@@ -33,10 +33,10 @@ rule study:
     wildcard_constraints:
         study=PLAN.constraint("study"),
     priority: PLAN.priority("study")
-    resources:
-        gpu=PLAN.gpus("study"),
     conda:
         PLAN.environment("study")
+    resources:
+        gpu=PLAN.gpus("study"),
     params:
         **PLAN.params("study"),
     message:

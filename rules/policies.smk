@@ -9,10 +9,10 @@ rule policy:
     log:
         PLAN.record("policy"),
     priority: PLAN.priority("policy")
-    resources:
-        gpu=PLAN.gpus("policy"),
     conda:
         PLAN.environment("policy")
+    resources:
+        gpu=PLAN.gpus("policy"),
     params:
         **PLAN.params("policy"),
     message:
