@@ -226,7 +226,7 @@ def tables() -> dict[Path, dict[str, str]]:
     rows = []
     for case, group in STUDIES["users"].table().groupby("case", sort=False):
         own = group.set_index("curve")
-        held = [f"{own.loc[name, 'coverage']:.3f}" for name in own.index]
+        held = [f"{own.loc[name, 'coverage']:.3f}".replace("nan", "–") for name in own.index]
         last = own.loc["by query and user"]
         meets = yes(bool(COVERAGE[0] <= last["coverage"] <= COVERAGE[1]))
         verdict = "all doubtful" if last["doubtful"] == 1 else meets
