@@ -5,11 +5,14 @@ import shlex
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import twotowers as tt
 from twotowers.commands.main import main
 from twotowers.errors import InputError
+from twotowers.files import batches
 
 
 def said(capsys, *arguments):
@@ -330,3 +333,169 @@ def test_all_faults_of_a_layout_are_in_one_refusal(log, tmp_path, capsys):
     assert "of which 'session_id' has several" in printed
     assert "positions count from 0" in printed
     assert tried(printed, capsys)[0] == 0
+
+
+# Files as other programs write them
+
+
+def packed(path, codec, text):
+    with pa.CompressedOutputStream(str(path), codec) as file:
+        file.write(text.encode())
+
+
+def nested(folder, log):
+    for day, rows in enumerate((log[:7000], log[7000:])):
+        (folder / f"dt=2024-03-0{day}").mkdir(parents=True)
+        rows.to_parquet(folder / f"dt=2024-03-0{day}" / "part-0.parquet", index=False)
+    return folder
+
+
+def with_empty_part(folder, log):
+    folder.mkdir()
+    for part, rows in enumerate((log[:7000], log[7000:])):
+        rows.to_csv(folder / f"part-{2 * part}.csv", index=False)
+    (folder / "part-1.csv").touch()
+    return folder
+
+
+def written(path, write, *arguments, **options):
+    write(path, *arguments, **options)
+    return path
+
+
+def as_pages(log):
+    pages = log.groupby("session").agg({"query": "first", "document": list, "clicks": list})
+    return pages.rename(columns={"document": "documents"})
+
+
+def joined(pages, lists):
+    return pages.assign(**{each: pages[each].map(lists) for each in ("documents", "clicks")})
+
+
+def padded(log):
+    """Pages as CLAX has them: ids from 1, of one length."""
+    pages = as_pages(log.assign(document=log["document"] + 1))
+    pages = joined(pages, lambda each: [*each, 0, 0, 0])
+    return pages.rename(columns={"query": "query_id", "documents": "query_doc_ids"})
+
+
+LISTS = {
+    "bars": lambda each: "|".join(map(str, each)),
+    "Python": lambda each: str([f"{one}" for one in each]),
+    "JSON": lambda each: json.dumps(each),
+}
+FILES = {
+    "semicolons": lambda at, log: written(at / "log.csv", lambda to: log.to_csv(to, sep=";")),
+    "decimal commas": lambda at, log: written(
+        at / "log.csv",
+        lambda to: log.astype({"position": float}).to_csv(to, sep=";", decimal=",", index=False),
+    ),
+    "bars": lambda at, log: written(at / "log.csv", lambda to: log.to_csv(to, sep="|")),
+    "utf-16": lambda at, log: written(
+        at / "log.csv", lambda to: log.to_csv(to, index=False, encoding="utf-16")
+    ),
+    "a comment": lambda at, log: written(
+        at / "log.csv", lambda to: to.write_text("# of 2024, by us\n" + log.to_csv(index=False))
+    ),
+    "spaces": lambda at, log: written(
+        at / "log.csv", lambda to: to.write_text(log.to_csv(index=False).replace(",", ", "))
+    ),
+    "upper case": lambda at, log: written(at / "LOG.CSV", lambda to: log.to_csv(to, index=False)),
+    "zstd": lambda at, log: written(at / "log.csv.zst", packed, "zstd", log.to_csv(index=False)),
+    "bz2": lambda at, log: written(at / "log.csv.bz2", packed, "bz2", log.to_csv(index=False)),
+    "gzip without a name": lambda at, log: written(
+        at / "log.csv", packed, "gzip", log.to_csv(index=False)
+    ),
+    "folders in a folder": lambda at, log: nested(at / "hive", log),
+    "a pattern of folders": lambda at, log: nested(at / "hive", log) / "dt=*" / "*.parquet",
+    "an empty part": lambda at, log: with_empty_part(at / "parts", log),
+    "rows of JSON": lambda at, log: written(
+        at / "log.ndjson", lambda to: log.to_json(to, orient="records", lines=True)
+    ),
+    "packed rows of JSON": lambda at, log: written(
+        at / "log.jsonl.gz", packed, "gzip", log.to_json(orient="records", lines=True)
+    ),
+    "pages of JSON": lambda at, log: written(
+        at / "log.ndjson", lambda to: as_pages(log).to_json(to, orient="records", lines=True)
+    ),
+    **{
+        f"lists, {name}": lambda at, log, lists=lists: written(
+            at / "log.csv", lambda to: joined(as_pages(log), lists).to_csv(to, index=False)
+        )
+        for name, lists in LISTS.items()
+    },
+    "decimal ids": lambda at, log: written(
+        at / "log.parquet",
+        lambda to: pq.write_table(
+            pa.table(log).set_column(
+                1, "query", pa.array(log["query"]).cast(pa.decimal128(19)).cast(pa.decimal128(9))
+            ),
+            to,
+        ),
+    ),
+    "binary text": lambda at, log: written(
+        at / "log.parquet",
+        lambda to: pq.write_table(
+            pa.table(log).set_column(0, "session", pa.array(map(b"%d".__mod__, log["session"]))),
+            to,
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_files_as_other_programs_write_them(log, kind, tmp_path):
+    found = cells(tt.read_log(FILES[kind](tmp_path, log)))
+    assert sorted([*map(int, row)] for row in found) == cells(tt.read_log(log))
+
+
+def test_pages_padded_with_0_are_read_without_it(log, tmp_path):
+    padded(log).to_parquet(tmp_path / "pages.parquet", index=False)
+    plain = tt.read_log(log.assign(document=log["document"] + 1))
+    assert cells(tt.read_log(tmp_path / "pages.parquet")) == cells(plain)
+    assert cells(tt.read_log(as_pages(log))) == cells(tt.read_log(log))  # Here 0 is a document.
+
+
+def test_another_encoding_is_an_option(log, tmp_path, capsys):
+    path = tmp_path / "log.csv"
+    log.assign(query="sök " + log["query"].astype(str)).to_csv(
+        path, index=False, encoding="latin-1"
+    )
+    status, printed = said(capsys, "propensities", path)
+    assert status == 2
+    assert "--encoding latin-1" in printed
+    status, printed = said(capsys, "propensities", path, "--encoding", "latin-1")
+    assert status == 0
+    assert "sök 7" in tt.read_log(path, encoding="latin-1").count().frame()["query"].to_list()
+    with pytest.raises(InputError, match="encoding: 'latin-x'"):
+        tt.read_log(path, encoding="latin-x")
+
+
+def test_line_ends_in_quotes_of_a_large_file(log, tmp_path, monkeypatch):
+    monkeypatch.setattr(batches, "BLOCK", 1000)
+    rows = log[:3000].assign(query="two\nlines, " + log["query"].astype(str))
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    found = tt.read_log(tmp_path / "log.csv").count().frame()["query"]
+    assert {*found} == {*rows["query"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("log.txt", lambda text: text, "that of a table: session,.*that ends in .csv"),
+        ("log.csv", lambda text: text.replace(",1,", ",1.5,", 1), "a mean position tells nothing"),
+        ("log.csv", lambda text: text.replace(",1,", ',"1,000",', 1), "'1,000' was found"),
+    ],
+)
+def test_what_stays_refused_says_what_it_saw(log, name, change, message, tmp_path):
+    (tmp_path / name).write_text(change(log.to_csv(index=False)))
+    with pytest.raises(InputError, match=message):
+        read(tt.read_log(tmp_path / name))
+
+
+def test_mean_positions_with_a_click_rate_are_refused(log):
+    sums = log.groupby(["query", "document"], as_index=False)
+    means = sums.agg(clicks=("clicks", "sum"), impressions=("clicks", "size"))
+    means = means.assign(ctr=0.1, position=sums["position"].mean()["position"].round())
+    with pytest.raises(InputError, match="a mean position, which tells nothing"):
+        tt.propensities(means)

@@ -14,7 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.logs import count_sessions, to_cells
+import twotowers as tt
+from tests.logs import clicked_rows, count_sessions, to_cells
 from twotowers.logs.sessions import write_sessions
 from twotowers.root import ROOT
 
@@ -248,8 +249,30 @@ def test_sqlglot_parses_it(engine, layout):
     assert not list(parsed.find_all(sqlglot.exp.Command))
 
 
-def test_events_of_ga4_become_rows():
-    """In DuckDB's words: four names of types and functions differ."""
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_duckdb_gives_is_a_log(layout, tmp_path):
+    """Each statement's result, exported, as `read_log` counts it."""
+    rows = clicked_rows(3000, *(f"q{number}" for number in range(5)))
+    pages = rows.groupby("session").agg(
+        query=("query", "first"), documents=("document", list), clicks=("clicks", list)
+    )
+    tables = {
+        "log_rows": rows.rename(columns={"clicks": "click"}).assign(split="log"),
+        "log_pages": pages.assign(split="log"),
+    }
+    asked = COUNTED if layout == "counted" else statement("duckdb", layout)
+    with duckdb.connect() as connection:
+        for name, table in tables.items():
+            connection.register("given", pa.Table.from_pandas(table, preserve_index=False))
+            cast = "* REPLACE (clicks::BOOLEAN[] AS clicks)" if name == "log_pages" else "*"
+            connection.execute(f"CREATE TABLE {name} AS SELECT {cast} FROM given")
+        connection.execute(f"COPY ({asked}) TO '{tmp_path}/out.parquet'")
+    found, ours = (tt.read_log(each).count() for each in (tmp_path / "out.parquet", rows))
+    assert found.frame().to_numpy().tolist() == ours.frame().to_numpy().tolist()
+
+
+def in_duckdb() -> str:
+    """GA4's statement in DuckDB's words: four names of types and functions differ."""
     duck = GA4.replace("`project.analytics_123.events_*`", "exported")
     duck = duck.replace("UNNEST(items) AS item", "UNNEST(items) AS each(item)")
     duck = duck.replace("INT64", "BIGINT").replace("STRING", "VARCHAR")
@@ -258,6 +281,42 @@ def test_events_of_ga4_become_rows():
         r"[each.\1 FOR each IN event_params IF each.key = \2][1]",
         duck,
     )
+    return duck
+
+
+def exported(events) -> str:
+    """Events of GA4 as a statement that makes their table."""
+    made = ", ".join(
+        f"({name!r}, {user!r}, [{{'key': 'ga_session_id', 'value': {{'int_value': {visit}, "
+        f"'string_value': NULL}}}}, {{'key': 'search_term', 'value': {{'int_value': NULL, "
+        f"'string_value': {literal(query) if query else 'NULL'}}}}}], "
+        f"[{', '.join(f'{{item_id: {d!r}, item_list_index: {k!r}}}' for d, k in items)}])"
+        for user, visit, name, query, items in events
+    )
+    names = "t(event_name, user_pseudo_id, event_params, items)"
+    return f"CREATE TABLE exported AS SELECT * FROM (VALUES {made}) AS {names}"
+
+
+def test_thousands_of_pages_of_ga4_are_read(tmp_path):
+    rows = clicked_rows(2500, *(f"q{number}" for number in range(5)))
+    events = []
+    for page, shown in rows.groupby("session"):
+        items = [*zip(shown["document"], map(str, shown["position"]), strict=True)]
+        query = shown["query"].iloc[0]
+        events.append((f"u{page}", 1, "view_item_list", query, items))
+        clicked = [item for item, click in zip(items, shown["clicks"], strict=True) if click]
+        events += [(f"u{page}", 1, "select_item", query, [item]) for item in clicked]
+    with duckdb.connect() as connection:
+        connection.execute(exported(events))
+        connection.execute(f"COPY ({in_duckdb()}) TO '{tmp_path}/rows.csv'")
+    found = tt.read_log(tmp_path / "rows.csv")
+    assert found.pages == 2500
+    ours = tt.read_log(rows).count().frame()
+    assert found.count().frame().to_numpy().tolist() == ours.to_numpy().tolist()
+
+
+def test_events_of_ga4_become_rows():
+    duck = in_duckdb()
     seen, chosen = "view_item_list", "select_item"
     events = [
         ("ann", 1, seen, "tv", [("a", "1"), ("b", "2")]),
@@ -268,18 +327,8 @@ def test_events_of_ga4_become_rows():
         ("bob", 1, "purchase", "tv", [("a", "1")]),
         ("bob", 1, seen, None, [("a", "1")]),  # no search
     ]
-    made = ", ".join(
-        f"({name!r}, {user!r}, [{{'key': 'ga_session_id', 'value': {{'int_value': {visit}, "
-        f"'string_value': NULL}}}}, {{'key': 'search_term', 'value': {{'int_value': NULL, "
-        f"'string_value': {literal(query) if query else 'NULL'}}}}}], "
-        f"[{', '.join(f'{{item_id: {d!r}, item_list_index: {k!r}}}' for d, k in items)}])"
-        for user, visit, name, query, items in events
-    )
     with duckdb.connect() as connection:
-        connection.execute(
-            "CREATE TABLE exported AS SELECT * FROM "
-            f"(VALUES {made}) AS t(event_name, user_pseudo_id, event_params, items)"
-        )
+        connection.execute(exported(events))
         found = sorted(connection.execute(duck).fetchall())
     assert found == [
         ("ann 1 tv", "tv", "a", 1, 0),

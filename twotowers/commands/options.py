@@ -18,8 +18,8 @@ from twotowers.logs.click_log import ClickLog, check_out, read_log
 from twotowers.logs.layouts import USUAL
 from twotowers.logs.opening import FORMATS
 
-SETTINGS = ("page", "lanes", "clicks", "first", "gaps", "split", "strays", "repeats", "ids", "seen",
-            "actions", "shown")  # fmt: skip
+SETTINGS = ("page", "encoding", "lanes", "clicks", "first", "gaps", "split", "strays", "repeats",
+            "ids", "seen", "actions", "shown")  # fmt: skip
 """Names that an option shares with a setting of the reader (`twotowers.logs.opening`)."""
 FORMAT_HELP = "formats:\n" + "\n".join(
     f"  {name:<10}{each.layout}" for name, each in FORMATS.items()
@@ -38,6 +38,7 @@ def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     group.add_argument(
         "--column", action="append", metavar="OURS=THEIRS", help="the name of a column in the file"
     )
+    group.add_argument("--encoding", help="of csv files that are not in UTF-8, such as latin-1")
     group.add_argument(
         "--page", nargs="+", metavar="COLUMN", help="for rows: columns that tell pages apart"
     )
@@ -148,7 +149,7 @@ def as_typed(error: InputError | str, command: str = "") -> str:
         'split=train/part-0.csv: the log is empty'
     """
     text, found, told = str(error).partition(TRY)
-    text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)(\w+)\2(?![\w/\\])", r"--\1 \3", text)
+    text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)([\w-]+)\2(?![\w/\\])", r"--\1 \3", text)
     text = text.replace("`positions` allows more", "--positions allows more")
     text = text.replace("`columns`", "--column OURS=THEIRS")
     if not found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from codecs import BOM_UTF8
 from io import BytesIO
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def read_letor(path: str | Path, *, width: int, label_max: float = np.inf) -> Ra
 
     Args:
         path: The text file, perhaps with `.gz`. Comments (`#` to the end of the line), blank lines
-            and CRLF line ends are allowed.
+            CRLF line ends and a mark of UTF-8 are allowed.
         width: Number of features.
         label_max: The highest allowed label. Labels start at 0.
 
@@ -50,6 +51,8 @@ def read_letor(path: str | Path, *, width: int, label_max: float = np.inf) -> Ra
         features = np.zeros((lines, width), np.float32)
         rows = line = 0
         while chunk := file.readlines(CHUNK_BYTES):
+            if not line:
+                chunk[0] = chunk[0].removeprefix(BOM_UTF8)
             values, labels, queries = _parsed(chunk, path, line + 1, width, label_max)
             new = slice(rows, rows + len(labels))
             label[new], query[new], features[new] = labels, queries, values

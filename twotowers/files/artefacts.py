@@ -8,6 +8,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import glob
 from pathlib import Path
 
 from twotowers.errors import InputError
@@ -97,7 +98,8 @@ def check_target(path: str | Path, log: Source, *endings: str, what: str = "the 
 def files_of(path: Source) -> list[Path | Frame]:
     """The files that a path means: itself; or, of a pattern such as `part-*.parquet`, all that fit.
 
-    A frame means itself.
+    A frame means itself. `**` stands for folders within each other. Files of 0 bytes, as programs
+    leave them for parts without rows, are left out.
 
     Returns:
         in the order of their names.
@@ -105,9 +107,12 @@ def files_of(path: Source) -> list[Path | Frame]:
     if isinstance(path, Frame):
         return [path]
     path = Path(path)
-    if path.is_file() or not set("*?[") & set(path.name):
+    if path.is_file() or not set("*?[") & set(str(path)):
         return [path]
-    found = sorted(each for each in path.parent.glob(path.name) if each.is_file())
+    literal = path.parent.is_dir()  # So that its name may have brackets.
+    fits = path.parent.glob(path.name) if literal else map(Path, glob(str(path), recursive=True))
+    found = sorted(each for each in fits if each.is_file())
+    found = [each for each in found if each.stat().st_size] or found
     if not found:
         raise InputError("no file fits", path=path, expected="a file, or a pattern of files")
     return [*found]

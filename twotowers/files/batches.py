@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import re
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TextIO
@@ -14,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.ipc
+import pyarrow.json
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.frames import Frame, Source
@@ -21,10 +24,24 @@ from twotowers.files.tables import check_types, opened
 
 ROWS = 100_000
 """The most rows of a batch."""
+FIRST = 100_000
+"""Bytes of a text file that tell how it is written."""
 BLOCK = 4 << 20
 """Bytes of a csv file to parse at a time."""
-CSV = {".csv": ",", ".tsv": "\t"}
-"""The separator of text files, by ending. `.gz` may follow."""
+CSV = (".csv", ".tsv")
+"""Endings of tables that are text."""
+SEPARATORS = (",", ";", "\t", "|")
+"""Of columns; the one that the first line has most of."""
+JSON = (".ndjson", ".jsonl", ".json")
+"""Endings of files of JSON: an object per line."""
+PACKED = {
+    ".gz": ("gzip", b"\x1f\x8b"),
+    ".bz2": ("bz2", b"BZh"),
+    ".zst": ("zstd", b"\x28\xb5\x2f\xfd"),
+}
+"""Endings that may follow those of text, with the codec, and how such a file begins."""
+ENCODINGS: dict[Path, str] = {}
+"""Of text files that are not in UTF-8."""
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 """Whole numbers that fit into int64 and that int64 prints in the same way."""
 
@@ -35,7 +52,8 @@ def read_batches(
     """Read some columns of a table of any size.
 
     Args:
-        path: a .parquet, .csv, .tsv (both perhaps with .gz), .feather or .arrow file; or a frame.
+        path: a .parquet, .csv, .tsv, .ndjson (these perhaps with .gz, .bz2 or .zst), .feather or
+            .arrow file; or a frame. Text may have any of `SEPARATORS`.
         columns: the wanted columns.
         rows: the most rows of a batch, of a parquet or feather file.
 
@@ -60,8 +78,12 @@ def read_batches(
 
 
 def _without_empty(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Empty text as a missing value, as in a csv file."""
+    """Empty text as a missing value, as in a csv file; whole decimals as int64, bytes as text."""
     for place, each in enumerate(batch.schema):
+        plain = pa.int64() if pa.types.is_decimal(each.type) else pa.string()
+        if pa.types.is_decimal(each.type) or pa.types.is_binary(each.type):
+            with suppress(pa.ArrowInvalid):  # Its reader says what is wrong.
+                batch = batch.set_column(place, each.name, batch[each.name].cast(plain))
         if pa.types.is_string(each.type) or pa.types.is_large_string(each.type):
             empty = pc.equal(batch[each.name], "")
             if pc.any(empty).as_py():
@@ -89,14 +111,30 @@ def _version(path: Path) -> tuple | None:
     return about and (str(path), about.st_mtime_ns, about.st_size, about.st_ino)
 
 
+def set_encoding(path: Path | Frame, encoding: str | None) -> None:
+    """Read a text file in an encoding from now on; None is UTF-8."""
+    if isinstance(path, Frame) or encoding == ENCODINGS.get(path):
+        return
+    try:
+        ENCODINGS[path] = codecs.lookup(encoding or "utf8").name
+    except LookupError:
+        raise InputError(f"{encoding!r}", field="encoding", expected="such as latin-1") from None
+    _names.cache_clear()
+
+
 def is_text_file(path: Source) -> bool:
     """Whether the values of a table are text, according to its ending."""
     return not isinstance(path, Frame) and _ending(Path(path)) in CSV
 
 
 def is_table(path: Source) -> bool:
-    """Whether `read_batches` reads such a file, according to its ending."""
-    return isinstance(path, Frame) or _ending(Path(path)) in READERS
+    """Whether `read_batches` reads such a file, according to its ending. Of JSON that is open."""
+    return isinstance(path, Frame) or _ending(Path(path)) in {*READERS} - {*JSON}
+
+
+def is_json(path: Source) -> bool:
+    """Whether a file is JSON, according to its ending."""
+    return not isinstance(path, Frame) and _ending(Path(path)) in JSON
 
 
 @contextmanager
@@ -113,8 +151,8 @@ def opened_text(path: str | Path, *, encoding: str) -> Iterator[TextIO]:
 
 def _ending(path: Path) -> str:
     """What tells the format. Only text may be packed."""
-    inner = path.with_suffix("").suffix
-    return inner if path.suffix == ".gz" and inner in CSV else path.suffix
+    inner, outer = path.with_suffix("").suffix.lower(), path.suffix.lower()
+    return inner if outer in PACKED and inner in (*CSV, *JSON) else outer
 
 
 def _table(path: Source, columns: list[str], rows: int) -> Iterator:
@@ -126,7 +164,7 @@ def _table(path: Source, columns: list[str], rows: int) -> Iterator:
         raise InputError(
             f"the ending {path.suffix!r} is unknown",
             path=path,
-            expected=".parquet, .csv, .csv.gz, .tsv, .tsv.gz, .feather or .arrow",
+            expected=".parquet, .csv, .tsv, .ndjson (perhaps with .gz), .feather or .arrow",
         )
     yield from READERS[ending](path, columns, rows)
 
@@ -168,13 +206,23 @@ def _pieces(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def _csv_file(path: Path, separator: str, columns: list[str] | None) -> Iterator:
+def _csv_file(path: Path, columns: list[str] | None) -> Iterator:
     kinds = None if columns is None else dict.fromkeys(columns, pa.string())
+    start = _unpacked(path, pa.OSFile(str(path))).read(FIRST)
+    utf16 = start[:2] in (b"\xff\xfe", b"\xfe\xff")
+    encoding = "utf-16" if utf16 else ENCODINGS.get(path, "utf8")
+    lines = start.decode(encoding, "replace").splitlines() or [""]
+    comments = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
+    head, quoted = re.sub('"[^"]*"', "", lines[comments]), b'"' in start
     try:
         with pa.csv.open_csv(
             _beginning(path) if columns is None else _whole(path),
-            read_options=pa.csv.ReadOptions(use_threads=False, block_size=BLOCK),
-            parse_options=pa.csv.ParseOptions(delimiter=separator),
+            read_options=pa.csv.ReadOptions(
+                use_threads=False, block_size=BLOCK, encoding=encoding, skip_rows=comments
+            ),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=max(SEPARATORS, key=head.count), newlines_in_values=quoted
+            ),
             convert_options=pa.csv.ConvertOptions(
                 column_types=kinds,
                 include_columns=columns,
@@ -184,10 +232,11 @@ def _csv_file(path: Path, separator: str, columns: list[str] | None) -> Iterator
             ),
         ) as file:
             yield file
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"cannot be read: {str(error)[:200]}", path=path, expected="a table in UTF-8"
-        ) from error
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        found, expected = f"cannot be read: {str(error)[:200]}", "a table in UTF-8"
+        if "UTF8" in found or isinstance(error, UnicodeError):
+            expected += "; or encoding='latin-1', or another"
+        raise InputError(found, path=path, expected=expected) from error
 
 
 _PEEKED: dict[tuple | None, pa.NativeFile] = {}
@@ -199,7 +248,7 @@ def _beginning(path: Path) -> pa.BufferReader:
     version, raw = _version(path), pa.OSFile(str(path))
     found = _unpacked(path, raw).read(BLOCK)
     _PEEKED.clear()
-    if path.suffix != ".gz":  # Unpacking closes the file.
+    if _codec(path) is None:  # Unpacking closes the file.
         _PEEKED[version] = raw
     return pa.BufferReader(found[: found.rfind(b"\n") + 1] if len(found) == BLOCK else found)
 
@@ -212,19 +261,37 @@ def _whole(path: Path) -> pa.NativeFile:
 
 
 def _unpacked(path: Path, raw: pa.NativeFile) -> pa.NativeFile:
-    return pa.CompressedInputStream(raw, "gzip") if path.suffix == ".gz" else raw
+    return raw if (codec := _codec(path)) is None else pa.CompressedInputStream(raw, codec)
+
+
+def _codec(path: Path) -> str | None:
+    """How a text file is packed, by how it begins, whatever its name says."""
+    with open(path, "rb") as file:
+        start = file.read(4)
+    return next((name for name, begins in PACKED.values() if start.startswith(begins)), None)
 
 
 def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
-    separator = CSV[_ending(path)]
     if columns:
         yield column_names(path)
     else:
-        with _csv_file(path, separator, None) as file:
+        with _csv_file(path, None) as file:
             yield file.schema.names
-    with _csv_file(path, separator, columns) as file:
+    with _csv_file(path, columns) as file:
         for batch in file:
             yield from _pieces(batch, rows)
+
+
+def _json(path: Path, columns: list[str], rows: int) -> Iterator:
+    try:
+        options = pa.json.ReadOptions(use_threads=False, block_size=BLOCK)
+        with pa.json.open_json(_unpacked(path, pa.OSFile(str(path))), options) as file:
+            yield file.schema.names
+            for batch in file if columns else ():
+                yield from _pieces(batch.select(columns), rows)
+    except (pa.ArrowException, OSError) as error:
+        found = f"cannot be read: {str(error)[:200]}"
+        raise InputError(found, path=path, expected="a JSON object per line") from error
 
 
 READERS = {
@@ -232,6 +299,7 @@ READERS = {
     ".feather": _feather,
     ".arrow": _feather,
     **dict.fromkeys(CSV, _csv),
+    **dict.fromkeys(JSON, _json),
 }
 """Ending -> what yields the names of a file's columns, and then its batches."""
 

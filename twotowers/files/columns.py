@@ -13,6 +13,8 @@ from twotowers.errors import InputError
 
 MOST = 2**53
 """Larger counts and positions are wrong."""
+DECIMAL_COMMA = "^(-?[0-9]+),0{1,2}$"
+"""A whole number as a spreadsheet writes it in many countries; 1,000 may be another."""
 LARGEST_LABEL = 2**24
 
 
@@ -111,6 +113,7 @@ class Rows:
         self.present(column, field, expected)
         if is_text(column.type):
             column = pc.utf8_trim_whitespace(column)
+            column = pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1")
         if (numbers := _numbers(column)) is None:
             each = (_numbers(column.slice(at, 1)) for at in range(len(column)))
             good = np.array([one is not None for one in each])

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import check_target, files_of
-from twotowers.files.batches import is_text_file
+from twotowers.files.batches import is_text_file, set_encoding
 from twotowers.files.frames import Frame, Source
 from twotowers.logs.counted import CELL, MEMORY, Counts, Mixed
 from twotowers.logs.frames import PANDAS, source_of
@@ -285,6 +285,7 @@ def read_log(
     documents: str | None = None,
     memory: str = "4GB",
     ordered: bool = False,
+    encoding: str | None = None,
     **settings: Any,
 ) -> ClickLog:
     """A click log in any of the known formats. docs/logs.md describes them.
@@ -308,6 +309,7 @@ def read_log(
         memory: to use, about. What exceeds it is in a file meanwhile.
         ordered: whether pages are in the order of time. A column of times, such as
             `columns={"time": "ts"}`, says it better.
+        encoding: of csv files that are not in UTF-8, such as "latin-1".
         settings: of the format's reader, such as `first=0` or `gaps="close"`; see docs/logs.md. A
             setting of the name `clicks` is told as `listed`. `bias` has bias features whose names
             `columns` gives.
@@ -339,6 +341,8 @@ def read_log(
         raise InputError(f"{source!r} was given", field="log", expected=expected)
     path, kind = source_of(source)
     path = parts_of(path)
+    for file in files_of(path):
+        set_encoding(file, encoding)
     layout = recognised(path, format=format, columns=named)
     settings = {name: value for name, value in settings.items() if value is not None}
     log = ClickLog(path, layout, settings, kind, memory=bytes_of(memory), ordered=ordered)

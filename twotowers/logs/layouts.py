@@ -7,13 +7,15 @@ what it took the log for, so that a user can contradict it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import column_names, is_table, opened_text
+from twotowers.files.batches import PACKED, column_names, is_json, is_table, opened_text
 from twotowers.files.frames import Frame, Source
 from twotowers.logs.guesses import guessed, settings_of
 
@@ -66,8 +68,6 @@ UBI_KEYS = {
     "hits", "response", "_source", "index", "create",
 }  # fmt: skip
 """Of JSON in UBI, the first object has one of these: a record, what wraps it, or a bulk request."""
-JSON = (".ndjson", ".jsonl", ".json")
-"""Endings of files of JSON. `.gz` may follow."""
 SESSIONS = {"split", "query", "documents", "clicks"}
 """The columns of our own sessions file."""
 
@@ -108,14 +108,17 @@ class Layout:
 
 
 def parts_of(path: Source) -> Source:
-    """The pattern of a folder's tables, or of its JSON if it has none; anything else as it is."""
+    """The pattern of a folder's tables, or of its JSON if it has none; anything else as it is.
+
+    If it has no files, those in its folders count, as in partitions of Hive.
+    """
     if isinstance(path, Frame) or not Path(path).is_dir():
         return path
     # Hidden files and those of Spark, such as _SUCCESS, are no parts.
-    files = [each for each in sorted(Path(path).iterdir()) if each.name[0] not in "._"]
-    files = [each for each in files if each.is_file()]
-    parts = [each for each in files if is_table(each)]
-    parts = parts or [each for each in files if _ending(each).removesuffix(".gz") in JSON]
+    files, folder = _files(Path(path).iterdir()), Path(path)
+    if not files:
+        files, folder = _files(Path(path).rglob("*")), Path(escape(str(path))) / "**"
+    parts = [each for each in files if is_table(each)] or [each for each in files if is_json(each)]
     endings = dict.fromkeys(map(_ending, parts))
     if len(endings) != 1:
         found = ", ".join(endings) or "none"
@@ -124,11 +127,15 @@ def parts_of(path: Source) -> Source:
             path=path,
             expected="parts of one kind, such as .parquet or .csv.gz",
         )
-    return Path(path) / f"[!._]*{next(iter(endings))}"
+    return folder / f"[!._]*{next(iter(endings))}"
+
+
+def _files(found: Iterable[Path]) -> list[Path]:
+    return [each for each in sorted(found) if each.name[0] not in "._" and each.is_file()]
 
 
 def _ending(path: Path) -> str:
-    return "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])
+    return "".join(path.suffixes[-2:] if path.suffix in PACKED else path.suffixes[-1:])
 
 
 def recognised(
@@ -151,7 +158,7 @@ def recognised(
     if isinstance(first, Path) and not first.is_file():
         raise InputError("there is no such file", path=path, expected="a click log")
     told = format not in (None, *TABLES) and not given  # Its reader knows its columns, if any.
-    if told or (isinstance(first, Path) and not is_table(first)):
+    if told or not (is_table(first) or (is_json(first) and _is_rows(first))):
         return Layout(format or _of_text(first), given)
     names = column_names(first)
     ours = set(names) >= SESSIONS and "page_count" not in usual(names)  # Ours count no pages.
@@ -201,7 +208,7 @@ def _unknown(path: Source, names: Sequence[str], known: Mapping[str, str]) -> In
 
 def usual(names: Iterable[str]) -> dict[str, str]:
     """Our names -> the file's, of all columns with usual names."""
-    by_name = {name.lower(): name for name in reversed(list(names))}
+    by_name = {name.strip().lower(): name for name in reversed(list(names))}
     found: dict[str, str] = {}
     for ours, usual in {**USUAL, "time": TIMES}.items():
         for name in usual:
@@ -215,15 +222,19 @@ def _of_text(path: Path) -> str:
     """The format of a text file, by its first line."""
     with opened_text(path, encoding="utf-8") as file:
         line = file.readline(10_000)
-        more = file.read(100_000) if line.lstrip()[:1] in ("{", "[") else None
-    if more is not None:
-        _check_ubi(line + more, path)
+    if line.lstrip()[:1] in ("{", "["):
+        _check_ubi(path)
         return "ubi"
     columns = line.split("\t")
     if len(columns) > 3 and columns[2] in ("Q", "C"):
         return "wscd"
     if len(columns) > 1 and " :" in columns[1] and "_" in columns[0]:
         return "yandex"
+    if len(usual(re.split(r"[,;\t|]", line))) > 2:
+        found = f"the first line is that of a table: {line.strip()[:200]}"
+        raise InputError(
+            found, path=path, expected="a name that ends in .csv, or .csv.gz if packed"
+        )
     raise InputError(
         f"{line.strip()[:60]!r} is the first line of no log that we know",
         path=path,
@@ -231,18 +242,33 @@ def _of_text(path: Path) -> str:
     )
 
 
-def _check_ubi(text: str, path: Path) -> None:
-    """Raise InputError if the first object of JSON is no record of UBI, as far as it is told."""
+def _first_object(path: Path) -> object:
+    """The first value of a file of JSON; None if it is longer than some thousand lines."""
+    with opened_text(path, encoding="utf-8") as file:
+        text = file.read(100_000)
     try:
-        keys, _ = json.JSONDecoder().raw_decode(text.lstrip("[ \t\r\n\ufeff"))
+        return json.JSONDecoder().raw_decode(text.lstrip("[ \t\r\n\ufeff"))[0]
     except ValueError:
-        return  # Its reader says what is wrong, or reads an object that is longer.
-    known = usual(keys) if isinstance(keys, dict) else {}
-    a_table = any(set(wanted) <= set(known) for each in TABLES.values() for wanted in each)
-    if not isinstance(keys, dict) or not UBI_KEYS & set(keys) or (a_table and "doc_ids" in keys):
+        return None  # Its reader says what is wrong, or reads an object that is longer.
+
+
+def _is_rows(path: Path) -> bool:
+    """Whether JSON has the rows of a table, an object each, rather than records of UBI."""
+    found = _first_object(path)
+    if not isinstance(found, dict) or {"action_name", "query_response_hit_ids"} & {*found}:
+        return False
+    known = {*usual(found)}
+    return any(set(wanted) <= known for each in TABLES.values() for wanted in each)
+
+
+def _check_ubi(path: Path) -> None:
+    """Raise InputError if the first object of JSON is no record of UBI, as far as it is told."""
+    keys = _first_object(path)
+    if keys is not None and not (isinstance(keys, dict) and UBI_KEYS & set(keys)):
         found = f"has the keys {', '.join(keys)}" if isinstance(keys, dict) else f"is {keys!r:.60}"
         raise InputError(
-            f"JSON is read in format ubi only; the first object {found}",
+            f"the first object {found}",
             path=path,
-            expected="records of UBI; or the log as csv or parquet",
+            expected="records of UBI; or those of a table, such as session, query, document, "
+            "position, clicks",
         )

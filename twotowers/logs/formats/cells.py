@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import read_batches
+from twotowers.files.batches import column_names, read_batches
 from twotowers.files.columns import MOST, Rows, is_text, wrong_type
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
@@ -19,6 +20,8 @@ LAYOUT = "a row per query, document and position, counted"
 COUNTED = True
 
 REQUIRED = ("query", "document", "position", "clicks")
+FEW = 20
+"""Rows that tell whether each pair has one."""
 NUMBERS = {"position": (1, 2**31 - 1), "impressions": (0, MOST), "clicks": (0, MOST)}
 """Column of numbers -> the lowest and the highest."""
 
@@ -71,8 +74,19 @@ def _of_files(named_in: Mapping, *options) -> Iterator[pa.RecordBatch]:
 def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
     order = [*lanes, "split", "query", "document", "position", *bias, "impressions", "clicks"]
     before = 0
+    with_rate = "ctr" in map(str.lower, column_names(path))
     for batch in read_batches(path, list(names.values())):
         rows = Rows(path, before)
+        if with_rate and not before and len(batch) > FEW:
+            pairs = pa.Table.from_batches([batch]).group_by([names["query"], names["document"]])
+            if len(pairs.aggregate([])) == len(batch):
+                raise InputError(
+                    "each query and document has one row, with a click rate, so this is a mean "
+                    "position, which tells nothing",
+                    path=path,
+                    field="position",
+                    expected="impressions and clicks at each position",
+                )
         found = {ours: _key(batch[names[ours]], ours, rows) for ours in names}
         found.setdefault("split", pa.repeat(split, len(batch)))
         counts = {

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, read_batches
-from twotowers.files.columns import Rows
+from twotowers.files.columns import Rows, is_text
 from twotowers.files.frames import Source
 from twotowers.logs.layouts import USUAL, usual
 from twotowers.logs.sessions import BATCH, RESERVED, Stream, check_free, conform
@@ -23,6 +24,8 @@ LAYOUT = "a row per result page, with lists of documents and clicks"
 OPTIONAL = ("query", "split", "user", "page_count")
 """Columns that are read if they exist."""
 CLICKS = ("flags", "documents")
+PADDED = "query_doc_ids"
+"""The column of CLAX, whose pages may be padded with 0."""
 
 
 def read(
@@ -161,6 +164,10 @@ def _conformed(
     batch: pa.RecordBatch, names: Mapping[str, str], rows: Rows, clicks: str, split: str, tally
 ) -> pa.RecordBatch:
     page = {ours: batch[theirs] for ours, theirs in names.items()}
+    inner = {*names} - {"query", "split", "user"} if is_text(page["documents"].type) else ()
+    page |= {name: _split(page[name]) for name in inner if is_text(page[name].type)}
+    if names["documents"] == PADDED:
+        page = _unpadded(page, rows)
     page.setdefault("split", pa.repeat(split, len(batch)))
     page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), len(batch)))
     for name in ("documents", "clicks"):
@@ -170,6 +177,35 @@ def _conformed(
     else:
         page["clicks"] = tally.pages(page["documents"], page["clicks"], rows.before)
     return conform(pa.RecordBatch.from_pydict(page), rows.path, rows.before)
+
+
+def _split(column: pa.Array) -> pa.Array:
+    """Lists of text, which a csv file has as `a|b|c`, or as Python or JSON prints them."""
+    plain = pc.replace_substring_regex(column, r"""^\[|\]$|['"]""", "")
+    bars = pc.any(pc.match_substring(plain, "|")).as_py()
+    lists = pc.split_pattern(plain, "|" if bars else ",")
+    return pa.ListArray.from_arrays(lists.offsets, pc.utf8_trim_whitespace(lists.values))
+
+
+def _unpadded(page: dict, rows: Rows) -> dict:
+    """The columns without the documents 0 at the end of pages, with which CLAX pads them."""
+    documents, clicks = page["documents"], page["clicks"]
+    rows.a_list(documents, "documents")
+    lengths = documents.value_lengths().to_numpy()
+    flat = documents.flatten()
+    if not pa.types.is_integer(flat.type) or flat.null_count:
+        return page
+    place = np.arange(len(flat)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    ends = np.zeros(len(lengths), np.int64)
+    page_of = np.repeat(np.arange(len(lengths)), lengths)
+    np.maximum.at(ends, page_of, np.where(flat.to_numpy() != 0, place + 1, 0))
+    if np.array_equal(ends, lengths) or not np.array_equal(lengths, pc.list_value_length(clicks)):
+        return page
+    kept = place < np.repeat(ends, lengths)
+    offsets = pa.array(np.append(0, np.cumsum(ends)), pa.int32())
+    lists = [name for name, each in page.items() if hasattr(each, "value_lengths")]
+    cut = {n: pa.ListArray.from_arrays(offsets, page[n].flatten().filter(kept)) for n in lists}
+    return page | cut
 
 
 def click_flags(column: pa.Array, tally: Tally, rows: Rows) -> pa.Array:
