@@ -100,9 +100,6 @@ def of(*settings: str) -> pd.DataFrame:
 
 
 STOPPED = "stopped-early", "stopped-late", "optimum", "optimum-grown"
-STARTS = "start-2k", "start-8k", "start-32k", "start-128k"
-
-
 # Lemmas.
 
 

@@ -18,6 +18,9 @@ Array = Any
 LONGEST_DENSE = 32
 """The longest lists that are held densely: 1,024 cells per query."""
 
+BITS = 20
+"""Of the number of a document on its list, and of a position."""
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -178,13 +181,12 @@ def _sorted(cell, shown, clicked):
 
 def added(one: Cells, other: Cells) -> Cells:
     """The counts of two logs of the same queries together."""
-    both = [np.concatenate(pair) for pair in zip(_columns(one), _columns(other), strict=True)]
-    order = np.lexsort(both[2::-1])
-    keys = np.stack(both[:3])[:, order]
-    first = np.flatnonzero(np.append(True, (keys[:, 1:] != keys[:, :-1]).any(0))[: len(order)])
-    sums = [np.add.reduceat(counts[order], first) for counts in both[3:]]
-    return Cells(*keys[:, first], *sums)
-
-
-def _columns(cells: Cells) -> list[np.ndarray]:
-    return [cells.query, cells.document, cells.position, cells.impressions, cells.clicks]
+    logs = one, other
+    keys = [(log.query << BITS | log.document) << BITS | log.position for log in logs]
+    key, row = np.unique(np.concatenate(keys), return_inverse=True)
+    impressions, clicks = (
+        np.bincount(row, np.concatenate([getattr(log, name) for log in logs])).astype(np.int64)
+        for name in ("impressions", "clicks")
+    )
+    pair, low = key >> BITS, (1 << BITS) - 1
+    return Cells(pair >> BITS, pair & low, key & low, impressions, clicks)
