@@ -8,11 +8,13 @@ from twotowers.files.artefacts import atomic
 from twotowers.report.drawing import Drawing
 
 
-def main(inputs, outputs, *, module: str, drawing: dict, paper: str, note: str, caption: str):
+def main(
+    inputs, outputs, *, module: str, drawing: dict, paper: str, name: str, note: str, caption: str
+):
     item = Drawing(module, drawing)
     results = read_results(inputs)
     check_metrics(drawing, set(results["metric"]))
-    table = item.table(results, published.bands(paper))
+    table = item.table(results, published.bands(paper, name))
     if table.empty:
         raise InputError(
             f"{module} finds nothing to draw in the results",

@@ -1,5 +1,6 @@
 """Drawings: found by name, called with their parameters, refused before a job starts."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -8,6 +9,8 @@ from twotowers.errors import InputError
 from twotowers.experiment import fields
 from twotowers.experiment.components import MADE_BY, components, find
 from twotowers.experiment.items import Item
+from twotowers.intervals import mean_interval
+from twotowers.report.charts import Curves
 from twotowers.report.figures import save
 from twotowers.root import ROOT
 
@@ -200,3 +203,15 @@ def test_a_table_of_lanes_has_a_column_per_value():
     naive, _, pal, _ = [line for line in lines if "ours" in line or "paper" in line]
     assert naive == r"Naive & ours & $0.016 \pm .007$ & $0.015 \pm .007$ \\"
     assert pal == r"PAL & ours & $1.016 \pm .007$ & $1.015 \pm .007$ \\"
+
+
+def test_a_band_of_few_seeds_is_one_standard_deviation():
+    values = np.array([0.1, 0.2, 0.6])
+    low, high = mean_interval(values.mean(), values.std(ddof=1), 3)
+    rows = {"value": [values.mean(), 0.5], "low": [low, 0.4], "high": [high, 0.6], "n": [3, 40]}
+    chart = Curves(pd.DataFrame({**rows, "source": "reproduced", "c": "a"}), by={"c": {"a": "a"}})
+    assert chart.table["high"].tolist() == pytest.approx([0.3 + values.std(ddof=1), 0.6])
+    assert chart.table["low"].tolist() == pytest.approx([0.3 - values.std(ddof=1), 0.4])
+    assert chart.interval == "± 1 sd over seeds"
+    many = Curves(chart.table.assign(n=40), by={"c": {"a": "a"}})
+    assert many.interval == "95 % interval"

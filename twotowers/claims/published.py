@@ -31,8 +31,13 @@ from twotowers.root import ROOT
 MEASURES = {"value", "sd"}
 
 
-def bands(paper: str) -> pd.DataFrame:
+def bands(paper: str, item: str | None = None) -> pd.DataFrame:
     """All published numbers of a paper, with standard deviations and numbers of runs.
+
+    Args:
+        paper: Its key.
+        item: What they are drawn beside. A number that the paper prints elsewhere gives way to the
+            mean of the runs: a table may round, or be of other pages.
 
     Returns:
         Columns paper, setting, those that tell rows apart (NA where they do not apply), metric,
@@ -43,18 +48,21 @@ def bands(paper: str) -> pd.DataFrame:
         pd.read_csv(path, dtype={"bound": str})
         for path in sorted((ROOT / "papers" / paper / "published").glob("*.csv"))
     ]
-    printed = [table.dropna(subset="setting").drop(columns="item") for table in tables]
+    printed = [table.dropna(subset="setting") for table in tables]
+    elsewhere = [table[(table["item"] != item) & (item is not None)] for table in printed]
+    own = [table.drop(other.index) for table, other in zip(printed, elsewhere, strict=True)]
     means = _means(runs(paper))
     if not printed and means.empty:
         return pd.DataFrame(columns=["paper", "setting", "metric", "position", "value", "sd", "n"])
-    table = pd.concat([*printed, *([means] if len(means) else [])], ignore_index=True)
+    parts = [*own, *([means] if len(means) else []), *elsewhere]
+    table = pd.concat(parts, ignore_index=True).drop(columns="item", errors="ignore")
     table = table.assign(
         paper=paper,
         n=table["n"].fillna(1).astype(int),
         bound=table["bound"].astype(object).fillna("") if "bound" in table else "",
     ).astype({"position": "Int64"})
     keys = [name for name in table if name not in MEASURES]
-    # The authors may print a mean and also publish its runs: the printed mean is kept.
+    # The authors may print a mean and also publish its runs: the first is kept.
     table = table.drop_duplicates([name for name in keys if name != "n"])
     return whole(table, keys).reset_index(drop=True)
 

@@ -10,7 +10,8 @@ it on a figure:
 The plot is a `seaborn.objects.Plot`. What is drawn is what the table holds: seaborn estimates
 nothing. The column `source` says in which voice a row is drawn:
 
-- reproduced: solid, coloured, with markers, and a band or whiskers from `low` to `high`;
+- reproduced: solid, coloured, with markers, and a band of one standard deviation over seeds, or
+  whiskers from `low` to `high`;
 - published: thin, dashed and faded, dots are open, so that it does not compete;
 - truth: black and dotted, a reference line without markers.
 
@@ -36,6 +37,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from twotowers.intervals import quantile
 from twotowers.report import comparison
 from twotowers.report.figures import GREY, PAGE_WIDTH, STYLE, page, style
 
@@ -48,6 +50,8 @@ CATEGORICAL = tuple(sns.color_palette("colorblind").as_hex()[k] for k in (0, 3, 
 DARK_TO_LIGHT = ("#2A1657", "#2A5CA8", "#238B6E", "#CC8212")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">")
 
+FEW_SEEDS = 9
+"""Up to so many seeds a band is one standard deviation over them."""
 BAND_ALPHA = 0.18
 REPRODUCED = {"linewidth": 1.4, "linestyle": "-"}
 PUBLISHED = {"linewidth": 0.9, "linestyle": (0, (4, 2)), "alpha": 0.6}
@@ -226,9 +230,25 @@ class Chart:
 
 
 class Curves(Chart):
-    """Lines with bands; the published lie behind them, the truth before them."""
+    """Lines with bands; the published lie behind them, the truth before them.
+
+    Of few seeds, whose number is `n`, a band is one standard deviation over them: the interval of a
+    mean over three seeds would fill a panel.
+    """
 
     _dot = ""
+
+    def __post_init__(self) -> None:
+        table = self.table
+        few = table["n"].between(2, FEW_SEEDS) & table["low"].notna() if "n" in table else []
+        if any(few):
+            n = table["n"].where(few).astype(float)
+            sd = (table["high"] - table["low"]) / 2 * np.sqrt(n) / quantile(n - 1)
+            for name, end in (("low", table["value"] - sd), ("high", table["value"] + sd)):
+                table = table.assign(**{name: end.where(few, table[name])})
+            object.__setattr__(self, "table", table)
+            object.__setattr__(self, "interval", "± 1 sd over seeds")
+
     _with_intervals = SOURCES[:1]
 
     def plot(self, x: str) -> so.Plot:

@@ -264,6 +264,7 @@ class Planner(Targets):
                 "module": drawing.module.__name__,
                 "drawing": item.parameters,
                 "paper": paper,
+                "name": name,
                 "note": descriptions.source_note(self, paper, name),
                 "caption": item.caption,
             },

@@ -11,6 +11,8 @@ from twotowers.claims.statistics import from_moments
 from twotowers.report.charts import Curves
 
 BINS = 10
+FEW = 5
+"""Bins of fewer queries are in the csv alone: they would set the axis."""
 METRIC = "ndcg@10"
 PANELS = {"ndcg@10": "nDCG@10", "gain": "less a random ranking"}
 
@@ -41,6 +43,7 @@ def bins(policy: pd.Series) -> np.ndarray:
 def draw(table: pd.DataFrame) -> Figure:
     """Two panels, a curve per model. Intervals end where nDCG and its differences do."""
     least = -(table["metric"] == "gain").astype(float)
+    table = table[table["n"] >= min(FEW, table["n"].max())].drop(columns="n")
     table = table.assign(low=table["low"].clip(lower=least), high=table["high"].clip(upper=1))
     chart = Curves(table, by={"setting": MODELS}, col={"metric": PANELS})
     return chart.figure(chart.plot("bin").label(x="nDCG@10 of the policy", y="").share(y=False))

@@ -1,7 +1,6 @@
 """A measure along a lane, a curve per value of another; ours and the published in own panels.
 
-Levels depend on the data set, and a stand-in has its own: panels have ranges of the same span, so
-that shapes can be compared.
+Both are drawn on one axis, so that levels and shapes can be compared.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from twotowers.claims.statistics import compare, select, without_levels
-from twotowers.report.charts import Curves, equal_spans, symbols, ticks
+from twotowers.report.charts import Curves, symbols, ticks
 
 SOURCES = {"reproduced": "Reproduced", "published": "Published"}
 LANES = ("strength", "temperature", "weighting")
@@ -53,7 +52,6 @@ def draw(
     xlabel: str,
     curves: str = "temperature",
     symbol: str = "τ",
-    span: float = 0.0,
 ) -> Figure:
     """Of one setting, ours left of the published; of several, ours above the published.
 
@@ -62,7 +60,6 @@ def draw(
         label, xlabel: Of the axes.
         curves: The lane whose values are curves.
         symbol: What the legend calls that lane.
-        span: The least range of the y axis.
     """
     one, sources = len(settings) == 1, {"panel": SOURCES}
     chart = Curves(
@@ -72,7 +69,5 @@ def draw(
         row={} if one else sources,
     )
     plot = chart.plot(along).scale(x=ticks(table[along]))
-    plot = plot.label(x=xlabel, y=label).share(y=False)
-    figure = chart.figure(plot, height=2.2 if one else 1.9)
-    equal_spans(figure.axes, at_least=span)
-    return figure
+    plot = plot.label(x=xlabel, y=label).share(y=True if one else "col")
+    return chart.figure(plot, height=2.2 if one else 1.9)
