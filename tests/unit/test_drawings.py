@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from tests.items import built, experiment
+from twotowers.claims.statistics import mean_interval
 from twotowers.errors import InputError
 from twotowers.experiment import fields
 from twotowers.experiment.components import MADE_BY, components, find
 from twotowers.experiment.items import Item
-from twotowers.intervals import mean_interval
 from twotowers.report.charts import Curves
 from twotowers.report.figures import save
 from twotowers.root import ROOT
@@ -70,7 +70,7 @@ def test_parameters_are_those_of_both_functions():
     assert lines.holds is getattr(lines.module, MADE_BY["figure"])
     options = lines.options.model_fields
     assert options["settings"].is_required()
-    assert (options["levels"].default, options["span"].default) == (True, 0.0)
+    assert (options["levels"].default, options["curves"].default) == (True, "temperature")
 
 
 def test_each_function_gets_the_parameters_that_it_names(tmp_path):

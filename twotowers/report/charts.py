@@ -229,6 +229,7 @@ class Chart:
         )
 
 
+@dataclass(frozen=True)
 class Curves(Chart):
     """Lines with bands; the published lie behind them, the truth before them.
 
