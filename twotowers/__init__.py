@@ -65,7 +65,8 @@ def __getattr__(name: str) -> Any:
         if error.name is None or error.name.startswith("twotowers"):
             raise
         raise ModuleNotFoundError(
-            f"{name} needs {error.name}: pip install 'two-towers[jax]'", name=error.name
+            f"{name} needs {error.name}: pip install '.[jax]', in a clone of the project",
+            name=error.name,
         ) from error
     globals()[name] = value
     return value

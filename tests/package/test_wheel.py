@@ -164,7 +164,7 @@ def test_commands_on_logs_of_all_sorts(clean):
 def test_the_face_of_authors_needs_the_extra_that_trains(clean):
     done = run(clean, "python", "-c", AUTHOR)
     assert done.stderr.splitlines()[-1] == (
-        "ModuleNotFoundError: stand_in needs yaml: pip install 'two-towers[jax]'"
+        "ModuleNotFoundError: stand_in needs yaml: pip install '.[jax]', in a clone of the project"
     )
     lend(clean, needed("jax"))
     done = run(clean, "python", "-c", AUTHOR)

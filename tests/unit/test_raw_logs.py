@@ -12,7 +12,9 @@ import pytest
 import twotowers as tt
 from twotowers.commands.main import main
 from twotowers.errors import InputError
+from twotowers.experiment.components import component_of
 from twotowers.files import batches
+from twotowers.files.yamls import line_of
 
 
 def said(capsys, *arguments):
@@ -499,3 +501,20 @@ def test_mean_positions_with_a_click_rate_are_refused(log):
     means = means.assign(ctr=0.1, position=sums["position"].mean()["position"].round())
     with pytest.raises(InputError, match="a mean position, which tells nothing"):
         tt.propensities(means)
+
+
+def test_position_is_no_further_column(log):
+    with pytest.raises(InputError, match=r"'position' is read anyway .*names those of the bias"):
+        tt.read_log(log, bias=["position"])
+
+
+def test_a_method_may_have_options_of_any_kind():
+    def trained(task, prior=2.0, *, rate=0.1):
+        """A method with an option that is no keyword only."""
+
+    assert {*component_of("methods", trained).options.model_fields} == {"prior", "rate"}
+
+
+def test_a_key_that_is_written_out_comes_before_one_of_its_form(tmp_path):
+    (tmp_path / "a.yaml").write_text("a:\n  x_1: 1\n  x_{n}: 2\n")
+    assert [line_of(tmp_path / "a.yaml", ["a", name]) for name in ("x_1", "x_5")] == [2, 3]

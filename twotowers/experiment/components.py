@@ -102,7 +102,9 @@ class Component:
             start = function.__init__ if inspect.isclass(function) and not model else function
             types = get_type_hints(start, include_extras=True)
             for name, each in inspect.signature(start).parameters.items():
-                if name not in filled_in and (model or each.kind is each.KEYWORD_ONLY):
+                named = self.family == "methods" and each.default is not each.empty
+                named |= model or each.kind is each.KEYWORD_ONLY
+                if name not in filled_in and named:
                     own = types.get(name, Any)
                     default = ... if each.default is each.empty else each.default
                     options[name] = (Lanes[own] if several else own), default  # pyrefly: ignore

@@ -98,7 +98,8 @@ def _found(path: str | Path, keys: Sequence[str | int]) -> tuple[int, int | None
             found = [pair for pair in node.value if _stands_for(pair[0].value, str(key))]
             if not found:
                 return depth, line
-            line, node = found[-1][0].start_mark.line + 1, found[-1][1]
+            exact = [pair for pair in found if pair[0].value == str(key)]
+            line, node = (exact or found)[-1][0].start_mark.line + 1, (exact or found)[-1][1]
         elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
             node = node.value[key]
             line = node.start_mark.line + 1

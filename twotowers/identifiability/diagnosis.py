@@ -213,7 +213,9 @@ def _check_positions(position: pd.Series, path) -> None:
     else:
         wrong = _text(position)
     if wrong.any():
-        raise _wrong(position, wrong, path, "integers from 1")
+        raise _wrong(
+            position, wrong, path, "integers from 1; or first=0 of read_log, if they count from 0"
+        )
 
 
 def _wrong(column: pd.Series, wrong: np.ndarray, path, expected: str) -> InputError:

@@ -334,6 +334,9 @@ def read_log(
         "position": position, "clicks": clicks, "impressions": impressions, "documents": documents,
     }  # fmt: skip
     named = {**(columns or {}), **{ours: name for ours, name in told.items() if name is not None}}
+    if "position" in (settings.get("bias") or ()):
+        expected = "further columns; `propensities(log, bias=...)` names those of the bias factor"
+        raise InputError("'position' is read anyway", field="bias", expected=expected)
     if "listed" in settings:
         settings["clicks"] = settings.pop("listed")
     if isinstance(source, Trained):

@@ -309,7 +309,9 @@ def setting_of(
         from twotowers.jobs import fit as _  # noqa: F401  # JAX may not be installed.
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{error.name} is not installed", field="model", expected="pip install two-towers[jax]"
+            f"{error.name} is not installed",
+            field="model",
+            expected="pip install '.[jax]', in a clone of the project",
         ) from error
     given = {"name": "fit", "log": log, "model": model, "method": method, "training": training}
     return read(Setting, given)
