@@ -22,6 +22,7 @@ from twotowers.logs.click_log import ClickLog
 from twotowers.logs.counted import Counts
 from twotowers.logs.frames import PANDAS, Native, both_ends, native, source_of
 from twotowers.logs.layouts import TABLES, Layout, parts_of, recognised
+from twotowers.report.shown import Shown
 
 DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers as programs write them; 007 and NA are none."""
@@ -31,8 +32,8 @@ FEW = 20
 """The most bias factors, components or repairs that are listed one by one."""
 
 
-@dataclass(frozen=True, eq=False)
-class Identification:
+@dataclass(frozen=True, eq=False, repr=False)
+class Identification(Shown):
     """What a click log tells of bias and relevance apart.
 
     `print` shows it in words.

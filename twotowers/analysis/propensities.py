@@ -35,6 +35,7 @@ from twotowers.logs.frames import PANDAS, Native, both_ends, native
 from twotowers.logs.health import multiple
 from twotowers.logs.strays import left_out
 from twotowers.randomness import stream
+from twotowers.report.shown import Drawn
 from twotowers.report.words import ANYTHING, numbered
 
 ESTIMATORS: dict[str, Callable[..., Curve]] = {
@@ -62,11 +63,12 @@ WIDTH = 24
 """Characters of the printed curve."""
 
 
-@dataclass(frozen=True, eq=False)
-class Propensities:
+@dataclass(frozen=True, eq=False, repr=False)
+class Propensities(Drawn):
     """Examination of each bias factor, relative to the first position. `propensities` makes one.
 
-    `print` shows a table with a small curve, and what is weak about it.
+    `print` shows a table with a small curve, and what is weak about it: bars are full up to the low
+    end of the interval. `plot` draws it, and so does a notebook.
 
     Attributes:
         curve: the estimates.
@@ -101,6 +103,10 @@ class Propensities:
             Where the sequential curve was chosen, also `conditional`, the estimate that was not.
         """
         return native(self._table(), self.kind)
+
+    @property
+    def measure(self) -> str:
+        return "odds of a click" if self.estimator == "odds" else "examination"
 
     def _table(self) -> pd.DataFrame:
         table = self.curve.frame()
@@ -280,7 +286,9 @@ class Propensities:
             if not np.isfinite(curve.estimate[k]):
                 yield f"{label:<{width}}  {'-':>11}  {curve.reason[k]}"
                 continue
-            bar = "█" * max(round(WIDTH * curve.estimate[k] / top), 1)
+            low, high = np.nan_to_num([curve.low[k], curve.high[k]], nan=curve.estimate[k])
+            sure = max(round(WIDTH * min(low, top) / top), int(k == curve.reference))
+            bar = "█" * sure + "░" * (round(WIDTH * min(high, top) / top) - sure)
             interval = "reference" if k == curve.reference else self._interval(k)
             doubt = f"  {curve.reason[k]}" if curve.reason[k] else ""
             yield f"{label:<{width}}  {curve.estimate[k]:>11.3f}  {interval:<20}{bar}{doubt}"

@@ -25,6 +25,7 @@ from twotowers.logs.frames import Native, native
 from twotowers.logs.sessions import OWN
 from twotowers.models.page import PageModel
 from twotowers.models.position_based import PositionBased
+from twotowers.report.shown import Shown
 from twotowers.report.words import numbered
 
 PBM = "pbm"
@@ -32,8 +33,8 @@ CLIP = 10.0
 """The largest weight, unless told."""
 
 
-@dataclass(frozen=True, eq=False)
-class Weights:
+@dataclass(frozen=True, eq=False, repr=False)
+class Weights(Shown):
     """A weight for each bias factor of a log. `weights` makes one.
 
     Attributes:

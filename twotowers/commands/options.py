@@ -14,7 +14,7 @@ from typing import Any
 from twotowers.commands.output import show
 from twotowers.errors import TRY, InputError
 from twotowers.fits.defaults import BIAS
-from twotowers.logs.click_log import ClickLog, check_out, read_log
+from twotowers.logs.click_log import BOTS, ClickLog, check_out, read_log
 from twotowers.logs.layouts import USUAL
 from twotowers.logs.opening import FORMATS
 
@@ -61,6 +61,7 @@ def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     group.add_argument(
         "--ordered", action="store_true", help="the pages of the file are in the order of time"
     )
+    group.add_argument("--bots", help="users whose clicks are out of line: keep, or drop")
     group.add_argument("--repeats", help="further clicks on a document: drop, or error")
     return group
 
@@ -97,6 +98,7 @@ def log_of(options: argparse.Namespace) -> ClickLog:
     further = [name for name in {*chain(*asked)} & {*columns} if name not in USUAL]
     settings["bias"] = sorted(further) or None
     settings |= {"format": options.format, "ordered": options.ordered}
+    settings["bots"] = options.bots or BOTS[0]
     return read_log(options.log, columns=columns, **settings)
 
 
@@ -127,7 +129,7 @@ def opened(
 
 def given(options: argparse.Namespace) -> bool:
     """Whether an option says how to read the log."""
-    values = (getattr(options, name, None) for name in (*SETTINGS, "format", "column"))
+    values = (getattr(options, name, None) for name in (*SETTINGS, "format", "column", "bots"))
     return any(each is not None for each in values)
 
 

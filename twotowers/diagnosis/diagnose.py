@@ -31,13 +31,14 @@ from twotowers.fits.defaults import BIAS
 from twotowers.fits.features import read_features
 from twotowers.logs.click_log import ClickLog, as_log, check_out
 from twotowers.logs.frames import Native, native
+from twotowers.report.shown import Shown
 
 PAGE = ".html"
 COLUMNS = ("section", "name", "value", "low", "high", "unit", "meaning", "reason")
 
 
-@dataclass(frozen=True, eq=False)
-class Diagnosis:
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnosis(Shown):
     """Whether a click log is sound and can give propensities. `diagnose` makes one.
 
     `print` shows the recommendations, `save` writes the page.
@@ -101,7 +102,13 @@ class Diagnosis:
         """
         check_out(self.source, path, PAGE, beside=[numbers_of(path)])
         check_numbers(path)
-        write_page(self.page, path)
+        write_page(self.page, path, self._picture())
+
+    def _picture(self) -> str:
+        return self.evidence.product.picture() if self.evidence else ""
+
+    def _repr_html_(self) -> str:
+        return self._picture() + super()._repr_html_()
 
     def __str__(self) -> str:
         lines: list[str] = []

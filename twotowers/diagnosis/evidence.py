@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +17,12 @@ from twotowers.analysis.feedback import Feedback, by_user, feedback_of, needed_c
 from twotowers.analysis.propensities import ESTIMATORS, FORMS, Propensities, reference_of
 from twotowers.analysis.tower_tests import TowerTests, tower_tests
 from twotowers.errors import InputError
-from twotowers.fits.defaults import BIAS, TEST
+from twotowers.files.artefacts import files_of
+from twotowers.files.batches import column_names, is_table
+from twotowers.fits.defaults import BIAS, STRAY, TEST
 from twotowers.fits.fitting import fit_click_model
-from twotowers.fitting.conditional import conditional_influences
+from twotowers.fitting.breaks import odd_positions
+from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.curves import Curve, effective_clusters
 from twotowers.fitting.forms import Forms, compare_forms
 from twotowers.fitting.pair_counts import PairCounts
@@ -29,6 +33,7 @@ from twotowers.logs.click_log import ClickLog, check_clicks
 from twotowers.logs.clicks_above import Dependence, clicks_above
 from twotowers.logs.health import Health, health, pages_with_gaps
 from twotowers.logs.placement import Placement, placement
+from twotowers.logs.unusual import Unusual, unusual
 from twotowers.randomness import some, stream
 
 MODELS = ("rctr", "dctr", "pbm", "cm", "ubm", "dcm", "dbn", "sdbn")
@@ -43,6 +48,8 @@ CLIPS = (np.inf, 100.0, 20.0, 10.0, 5.0)
 """Largest weights that are tried."""
 SWAPPED, FEWEST_PAGES = 0.01, 100
 """Pages of each arrangement of a proposed swap: a share of the log's, and at least so many."""
+LAYOUT = r"spons|advert|^(is_?)?ads?$|promo|module|widget|layout|vertical|(result|block|card)_?type"
+"""Names of columns that tell adverts, modules or layouts apart."""
 MOST_SWAPS = 12
 """Swaps that are planned at most."""
 
@@ -68,6 +75,8 @@ class Evidence:
         compared: pages that they were fitted to or predicted.
         towers: tests of two-tower models; None without features.
         feedback: whether ranks follow clicks; None if the order of pages is not known.
+        unusual: users, or pages, whose clicks are out of line; None for a counted log.
+        people: the curve without them, if they have many clicks.
     """
 
     log: ClickLog
@@ -86,6 +95,58 @@ class Evidence:
     compared: int
     towers: TowerTests | None = None
     feedback: Feedback | None = None
+    unusual: Unusual | None = None
+    people: Curve | None = None
+
+    @property
+    def bots(self) -> bool:
+        """Whether those who are out of line have many clicks."""
+        return self.unusual is not None and self.unusual.clicks > STRAY
+
+    @cached_property
+    def without_bots(self) -> tuple[str, float, float]:
+        """The factor that bots change most, and examination there with and without them."""
+        assert self.people is not None
+        names = list(self.curve.names)
+        both = self.curve.frame().merge(self.people.frame(), on=names, suffixes=("", "_people"))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            off = np.log(both["estimate"] / both["estimate_people"]).abs()
+        row = both.loc[off[np.isfinite(off)].idxmax()]
+        label = ", ".join(str(row[name]) for name in names)
+        return label, float(row["estimate"]), float(row["estimate_people"])
+
+    @cached_property
+    def odd(self) -> np.ndarray:
+        """Numbers of the factors whose position breaks with its neighbours
+        (`twotowers.fitting.breaks`); none with bots, whose pages may have lengths of their own."""
+        if "position" not in self.bias or self.bots:
+            return np.zeros(0, int)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_estimate = np.where(self.reliable, np.log(self.curve.estimate), np.nan)
+        freedom = np.where(np.isfinite(self.curve.queries), self.curve.queries, np.inf)
+        return odd_positions(self.curve.names, log_estimate, self.curve.covariance, freedom)
+
+    @cached_property
+    def layouts(self) -> list[str]:
+        """Columns of the file that seem to tell adverts, modules or layouts apart."""
+        known = {*self.log.layout.columns.values(), *self.bias}
+        first = files_of(self.log.source)[0]
+        names = column_names(first) if not self.log.counted and is_table(first) else []
+        return [name for name in names if name not in known and re.search(LAYOUT, name, re.I)]
+
+    @cached_property
+    def regret(self) -> tuple[float, float]:
+        """What it costs to weigh clicks by the product if odds are right, and not to weigh at all:
+        standard deviations over clicks of the logarithm of what is left of examination."""
+        known = self.comparable
+        clicks = self.product.counts.clicked[known]
+        one, other = (np.log(each.estimate[known]) for each in (self.curve, self.odds.curve))
+
+        def spread(left: np.ndarray) -> float:
+            mean = np.average(left, weights=clicks)
+            return float(np.sqrt(np.average((left - mean) ** 2, weights=clicks)))
+
+        return spread(one - other), max(spread(one), spread(other))
 
     @property
     def follows_clicks(self) -> bool:
@@ -286,7 +347,12 @@ def gather(
     )
     product = replace(given, curve=by_user(given.curve, log, bias))
     table, compared = _compared(log, models)
-    towers = None
+    towers, people = None, None
+    unlike = None if log.counted else unusual(log.holding())
+    if unlike is not None and unlike.clicks > STRAY:
+        own = log.part(~unlike.rows).count(["query", "document", "position", *further])
+        kept = PairCounts.of_counts(own, bias)
+        people = fit_conditional(kept, reference=reference_of(kept))
     if features is not None:
         scored = policy is not None
         towers = tower_tests(cells, counts, features, scored=scored, reference=reference)
@@ -307,6 +373,8 @@ def gather(
         compared=compared,
         towers=towers,
         feedback=feedback_of(log, cells, bias),
+        unusual=unlike,
+        people=people,
     )
 
 

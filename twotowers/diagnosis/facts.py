@@ -115,6 +115,15 @@ def _health(e: Evidence) -> list[Fact]:
         _share("unseen_queries", health.unseen_queries, later, "impressions", why),
         _share("unseen_pairs", health.unseen_pairs, later, "impressions", why),
     ]
+    if (some := e.unusual) is not None:
+        shares = {"unusual_pages": ("pages", some.pages), "unusual_clicks": ("clicks", some.clicks)}
+        shares["largest_pages"] = "pages", some.largest_pages
+        shares["largest_clicks"] = "clicks", some.largest_clicks
+        facts += [
+            Fact(name, 100 * share, unit=f"% of {of}")
+            for name, (of, share) in shares.items()
+            if some.known or not name.startswith("largest")
+        ]
     left_out = [
         Fact(name, e.seen[name], unit="pages" if name.startswith("pages") else "clicks")
         for name in LEFT_OUT

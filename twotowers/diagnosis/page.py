@@ -189,9 +189,16 @@ def check_numbers(path: str | Path) -> None:
         )
 
 
-def write_page(page: Mapping[str, Any], path: str | Path) -> None:
-    """Write the page, and its numbers beside it, under the same name with the ending .json."""
-    names = {"number": number, "interval": interval, "strip": strip, "bars": BARS}
+def write_page(page: Mapping[str, Any], path: str | Path, picture: str = "") -> None:
+    """Write the page, and its numbers beside it, under the same name with the ending .json.
+
+    Args:
+        page: as `Diagnosis.page`.
+        path: of the html file.
+        picture: of the curve, as SVG.
+    """
+    names: dict[str, Any] = {"number": number, "interval": interval, "strip": strip, "bars": BARS}
+    names["picture"] = picture
     names |= {"signs": SIGNS, "json_name": numbers_of(path).name}
     with atomic(numbers_of(path)) as temporary:
         text = json.dumps(plain(page), indent=1, ensure_ascii=False, allow_nan=False)

@@ -30,6 +30,8 @@ FEWEST = 0.1
 """Effective clicks, as a share of the clicks, below which weights are to be clipped."""
 ALL = 0.9
 """Share of the impressions that are clicked, above which others are taken to have been left out."""
+COST = 0.15
+"""Weights that are off by so much, a standard deviation over clicks, are worth another training."""
 DROPPED = 0.01
 """Share of pages without a click, below which they are taken to have been left out."""
 SINGLE, FEWEST_SEVERAL = 0.1, 20
@@ -179,8 +181,10 @@ SOUND = (
     Rule("left_out_by_clicks", AMBER, lambda e: e.log.settings.get("seen")),
     Rule("gaps", AMBER, lambda e: e.gaps),
     Rule("gaps_closed", AMBER, lambda e: e.log.settings.get("gaps") == "close" and not e.gaps),
+    Rule("bots", AMBER, lambda e: e.bots),
     Rule("clicked_pages_only", AMBER, dropped),
     Rule("one_click_a_page", AMBER, single),
+    Rule("odd_positions", AMBER, lambda e: len(e.odd)),
     Rule("no_position", AMBER, lambda e: "position" not in e.bias),
     Rule("first_position", AMBER, lambda e: e.health.first > 1),
     Rule("repeated_documents", AMBER, _repeats),
@@ -192,6 +196,8 @@ SOUND = (
 ABLE = (
     Rule("one_position", RED, lambda e: len(e.reliable) == 1),
     Rule("ranks_follow_clicks", AMBER, lambda e: e.follows_clicks),
+    Rule("known_of_bots", AMBER, lambda e: e.bots and precise(e)),
+    Rule("known_of_layouts", AMBER, lambda e: len(e.odd) and precise(e)),
     Rule("known_as_odds", AMBER, lambda e: precise(e) and form_of(e) == "odds"),
     Rule("known", GREEN, precise),
     Rule("known_roughly", AMBER, lambda e: e.reliable.all()),
@@ -203,13 +209,15 @@ ABLE = (
 ADVICE = (
     Rule("remove_copies", RED, lambda e: e.health.copied),
     Rule("do_not_debias_yet", RED, lambda e: first(ABLE, e).colour == RED),
+    Rule("leave_out_bots", AMBER, lambda e: e.bots),
     Rule("log_all_pages", AMBER, dropped),
     Rule("users_stop", AMBER, lambda e: clicks_above(e) == "fewer"),
     Rule("users_may_stop", AMBER, single),
+    Rule("name_layouts", AMBER, lambda e: len(e.odd)),
     Rule("use_sequential", AMBER, lambda e: e.follows_clicks),
     Rule("use_odds", AMBER, lambda e: form_of(e) == "odds"),
     Rule("do_not_debias", GREEN, flat),
-    Rule("two_forms", AMBER, lambda e: form_of(e) == "open"),
+    Rule("two_forms", AMBER, lambda e: form_of(e) == "open" and e.regret[0] > COST),
     Rule("debias_in_part", AMBER, lambda e: first(ABLE, e).colour == AMBER),
     Rule("debias_clipped", AMBER, to_clip),
     Rule("debias", GREEN, lambda e: True),

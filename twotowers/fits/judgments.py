@@ -29,6 +29,7 @@ from twotowers.files.tables import as_cell
 from twotowers.fits.tables import pair_numbers
 from twotowers.logs.click_log import ClickLog
 from twotowers.logs.frames import PANDAS, Native, native
+from twotowers.report.shown import Shown
 from twotowers.report.words import numbered
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ DIGITS = 9
 
 
 @dataclass(frozen=True, eq=False)
-class Judgments:
+class Judgments(Shown):
     """Graded query-document pairs. `Fit.judgments` makes one.
 
     Attributes:
@@ -111,12 +112,16 @@ class Judgments:
                     lines = (f"{k}\t{_quoted(text)}\n" for text, k in number.items())
                     files[Path(path).with_suffix(f".{name}.tsv")] = lines
         files = {Path(path): FORMATS[format](zip(*columns, strict=True)), **files}
-        for each in files if self.log is not None else ():
-            self.log.check_out(each)
+        if self.log is not None:
+            for each in files:
+                self.log.check_out(each)
         for each, lines in files.items():
             with atomic(each) as part, part.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(lines)
         return [*files]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
     def __repr__(self) -> str:
         return f"<{len(self.table):,} judgments; {self.left_out:,} pairs without>"

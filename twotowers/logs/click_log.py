@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import tempfile
 import weakref
@@ -27,7 +28,10 @@ from twotowers.logs.numbering import Ids
 from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import OWN, Stream, Unsorted, check_free
 from twotowers.logs.strays import left_out
+from twotowers.logs.unusual import unusual
 
+BOTS = ("keep", "drop")
+"""What to do with users, or pages, that are out of line."""
 TIME = "time"
 """The bias feature under which the time of a page is read."""
 KNOWN = (*CELL, "last_click")
@@ -69,6 +73,8 @@ class ClickLog(Log):
         rows: [pages] bool, which pages of the source are meant; None for all.
         memory: bytes to use. Pages beyond are in a file, and keys are sorted in portions.
         ordered: whether the pages of the source are known to be in the order of time.
+        bots: "drop" leaves out users, or pages, out of line (`twotowers.logs.unusual`).
+        typed: the log as commands take it, a path and options.
     """
 
     source: Source
@@ -78,6 +84,8 @@ class ClickLog(Log):
     rows: np.ndarray | None = None
     memory: int = MEMORY
     ordered: bool = False
+    bots: str = BOTS[0]
+    typed: str = "LOG"
     _held: Log | Counts | None = None
     _stream: Stream | None = None
     _checked: bool = False
@@ -150,6 +158,12 @@ class ClickLog(Log):
         for name in columns:
             check_choice(name, sorted({*held.ids} - {*KNOWN}), field="bias")
         held.seen, held.kind = stream.seen, self.kind
+        if self.bots == "drop":
+            check_pages(self)
+            people = ~unusual(held).rows
+            seen = {**held.seen, "pages_of_bots": int((~people).sum())}
+            held = held.part(people)
+            held.seen = {**seen, **held.seen}
         return held if self.rows is None else held.part(self.rows)
 
     @property
@@ -286,6 +300,7 @@ def read_log(
     memory: str = "4GB",
     ordered: bool = False,
     encoding: str | None = None,
+    bots: str = BOTS[0],
     **settings: Any,
 ) -> ClickLog:
     """A click log in any of the known formats. docs/logs.md describes them.
@@ -310,6 +325,8 @@ def read_log(
         ordered: whether pages are in the order of time. A column of times, such as
             `columns={"time": "ts"}`, says it better.
         encoding: of csv files that are not in UTF-8, such as "latin-1".
+        bots: "drop" leaves out users whose clicks are out of line (`twotowers diagnose` names
+            them), and, if users are not known, pages; "keep" keeps them.
         settings: of the format's reader, such as `first=0` or `gaps="close"`; see docs/logs.md. A
             setting of the name `clicks` is told as `listed`. `bias` has bias features whose names
             `columns` gives.
@@ -342,15 +359,39 @@ def read_log(
     if isinstance(source, Trained):
         expected = f"a log: {OF_CLICKS} or a file or a frame"
         raise InputError(f"{source!r} was given", field="log", expected=expected)
+    check_choice(bots, BOTS, field="bots")
     path, kind = source_of(source)
     path = parts_of(path)
     for file in files_of(path):
         set_encoding(file, encoding)
     layout = recognised(path, format=format, columns=named)
     settings = {name: value for name, value in settings.items() if value is not None}
-    log = ClickLog(path, layout, settings, kind, memory=bytes_of(memory), ordered=ordered)
+    how: dict[str, Any] = {"memory": bytes_of(memory), "ordered": ordered, "bots": bots}
+    if not isinstance(path, Frame):
+        given = {"format": format, **settings, **how, "encoding": encoding, "memory": None}
+        own = {ours: name for ours, name in named.items() if ours != "session" or len(page) < 2}
+        how["typed"] = _typed(source, given, own)
+    log = ClickLog(path, layout, settings, kind, **how)
     log._stream = open_log(path, **log.reading())  # Names and settings are checked at once.
     return log
+
+
+def _typed(source: object, given: Mapping[str, Any], columns: Mapping[str, str]) -> str:
+    """A path and options, as a shell takes them.
+
+    >>> _typed("my log.csv", {"first": 0, "ordered": True, "bots": "keep"}, {"query": "q"})
+    "'my log.csv' --column query=q --first 0 --ordered"
+    """
+    words = [str(source)]
+    for ours, theirs in columns.items():
+        words += ["--column", f"{ours}={theirs}"]
+    for name, value in given.items():
+        if value is None or value is False or value == BOTS[0] or name == "bias":
+            continue  # Commands have an option of their own for bias.
+        words.append(f"--{name}")
+        if value is not True:
+            words += [str(value)] if isinstance(value, str | int) else map(str, value)
+    return shlex.join(words)
 
 
 def log_of_format(source: Source, format: str, **settings: Any) -> ClickLog:

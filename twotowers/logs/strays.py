@@ -18,6 +18,7 @@ LEFT_OUT = {
     "clicks_at_other_positions": "clicks at another position than that of their document",
     "repeated_clicks": "further clicks on a document",
     "pages_missing_positions": "pages that miss positions, and keep those of their documents",
+    "pages_of_bots": "pages of users, or pages, that are out of line",
     "pages_left_out": "pages that list a document twice",
     "pages_without_text": "pages without the text of their query",
     "pages_without_documents": "pages without documents",
@@ -32,7 +33,7 @@ def left_out(seen: Mapping[str, int], above: float = 0.0) -> Iterator[str]:
     Args:
         seen: what it counted.
         above: only what is a larger share of all clicks, or pages; then without what nothing was
-            lost by: further clicks on a document, and positions that are missing.
+            lost by: further clicks on a document, positions that are missing, and bots.
 
     Example:
         >>> [*left_out({"clicks": 9, "clicks_off_page": 3, "clicks_without_query": 1})]
@@ -41,7 +42,7 @@ def left_out(seen: Mapping[str, int], above: float = 0.0) -> Iterator[str]:
     """
     clicks = ("clicks", "clicks_without_query", "clicks_without_document")
     pages = ("pages", *(name for name in LEFT_OUT if name.startswith("pages")))
-    kept = ("repeated_clicks", "pages_missing_positions")
+    kept = ("repeated_clicks", "pages_missing_positions", "pages_of_bots")
     for name, words in LEFT_OUT.items():
         of = pages if name in pages else clicks
         whole = sum(seen.get(each, 0) for each in of if each not in kept)

@@ -1,0 +1,145 @@
+"""Bots: users, or pages, whose clicks are out of line; and logs without them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import twotowers as tt
+from twotowers.commands.main import main
+from twotowers.logs.unusual import unusual
+
+PLACES = np.arange(1, 11)
+
+
+def rows(bots=0.05, clicks=1.0, number=4, spread=0.0, seed=0, pages=4000) -> pd.DataFrame:
+    """Rows of people who examine rank k with 1 / k, and of bots that click with a fixed chance."""
+    rng = np.random.default_rng(seed)
+    attraction = rng.beta(1, 4, (40, 14))
+    query = rng.integers(40, size=pages)
+    order = np.argsort(rng.normal(size=(pages, 14)) - 3 * attraction[query], 1)[:, :10]
+    bot = rng.random(pages) < bots
+    user = np.where(bot, 1000 + rng.integers(number, size=pages), rng.integers(150, size=pages))
+    habit = rng.normal(0, spread, 150)[np.where(bot, 0, user)]
+    chance = attraction[query[:, None], order] * PLACES ** -(1 + habit)[:, None]
+    chance = np.where(bot[:, None], clicks, np.minimum(chance, 1))
+    columns = {
+        "session": np.repeat(np.arange(pages), 10),
+        "query": np.repeat(query, 10),
+        "document": order.ravel(),
+        "position": np.tile(PLACES, pages),
+        "clicks": (rng.random(chance.shape) < chance).ravel().astype(int),
+        "user": np.repeat([f"u{k}" for k in user], 10),
+    }
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"number": 1}, {"number": 20}, {"bots": 0.5}, {"clicks": 0.5}, {"clicks": 0.7}],
+    ids=str,
+)
+def test_bots_are_found_and_people_are_not(how):
+    log = rows(**how)
+    found = unusual(tt.read_log(log))
+    bot = log.groupby("session")["user"].first().str.len() == 5
+    assert found.rows[bot].mean() > 0.98
+    assert not found.rows[~bot].any()
+    assert found.pages == pytest.approx(bot.mean(), abs=0.01)
+    assert set(found.names) <= set(log["user"][log["user"].str.len() == 5])
+    assert found.ratio > 2
+    if "clicks" not in how:  # Without users, pages that are clicked all over remain.
+        found = unusual(tt.read_log(log.drop(columns="user")))
+        assert found.rows[bot].all()
+        assert found.rows[~bot].mean() < 0.001
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.2])
+@pytest.mark.parametrize("users", [True, False])
+def test_people_who_differ_are_no_bots(spread, users):
+    numbers = []
+    for seed in range(5):
+        log = rows(bots=0, spread=spread, seed=seed)
+        numbers.append(unusual(tt.read_log(log if users else log.drop(columns="user"))).number)
+    assert sum(numbers) == 0
+
+
+def test_a_user_who_clicks_at_random_and_much_is_out_of_line():
+    found = unusual(tt.read_log(rows(bots=0.3, number=1, clicks=0.12)))
+    assert found.names == ["u1000"]
+
+
+def test_without_bots_the_curve_is_that_of_people(tmp_path, capsys):
+    log = rows(bots=0.1)
+    with_bots, without = (tt.propensities(tt.read_log(log, bots=each)) for each in ("keep", "drop"))
+    truth = 1 / PLACES[1:]
+
+    def inside(found):
+        table = found.frame().iloc[1:]
+        return table["low"].le(truth).to_numpy() & table["high"].ge(truth).to_numpy()
+
+    assert inside(with_bots).mean() < 0.2
+    assert inside(without).mean() > 0.8
+    log.to_csv(tmp_path / "log.csv", index=False)
+    assert main(["propensities", str(tmp_path / "log.csv"), "--bots", "drop"]) == 0
+    capsys.readouterr()
+    people = tt.read_log(log[log["user"].str.len() < 5])
+    assert tt.read_log(log, bots="drop").pages == people.pages
+    assert tt.read_log(log, bots="drop").seen["pages_of_bots"] == 4000 - people.pages
+
+
+def test_bad_choices_are_refused():
+    with pytest.raises(tt.InputError, match="bots"):
+        tt.read_log(rows(pages=50), bots="dorp")
+    counted = rows(pages=50).groupby(["query", "document", "position"], as_index=False)["clicks"]
+    with pytest.raises(tt.InputError, match="counted"):
+        tt.read_log(counted.sum().assign(impressions=50), bots="drop").count()
+
+
+def diagnosed(log: pd.DataFrame, **how) -> tuple[tt.Diagnosis, str]:
+    found = tt.diagnose(tt.read_log(log, **how))
+    return found, str(found)
+
+
+def test_bots_are_amber_and_named_and_the_curve_without_them_is_given():
+    log = rows(bots=0.05, number=1)
+    found, text = diagnosed(log)
+    assert all(each.colour != "green" for each in found.recommendations)
+    assert "1 user (u1000) with " in text
+    assert "--bots drop" in text
+    _, with_bots, without = found.evidence.without_bots
+    assert without < with_bots / 1.5
+    facts = found.frame().set_index("name")["value"]
+    share = 100 * (log["user"] == "u1000").mean()
+    assert facts["unusual_pages"] == pytest.approx(share)
+    assert facts["largest_pages"] == pytest.approx(share)
+    assert facts["unusual_clicks"] > share
+    people, text = diagnosed(log, bots="drop")
+    assert people.recommendations[0].colour == "green"
+    assert "out of line" not in text
+    _, text = diagnosed(log.drop(columns="user"))
+    assert "pages, which are out of line" in text
+
+
+def test_a_position_of_its_own_is_amber_and_named():
+    log = rows(bots=0, pages=8000)
+    rng = np.random.default_rng(1)
+    advert = (log["position"] == 4) & (rng.random(8000) < 0.7)[log["session"]]
+    log["clicks"] *= np.where(advert & (rng.random(len(log)) < 0.7), 0, 1)
+    log["sponsored"] = advert.astype(int)
+    found, text = diagnosed(log)
+    assert found.recommendations[0].colour == "amber"
+    assert "position 4 breaks with the positions above and below" in text
+    assert "an advert, a module" in text
+    assert "--bias position sponsored" in text
+    known = tt.diagnose(log, bias=["position", "sponsored"])
+    assert not len(known.evidence.odd)
+    _, text = diagnosed(rows(bots=0, pages=8000))
+    assert "breaks with" not in text
+
+
+def test_commands_carry_the_options_of_the_user(tmp_path):
+    log = rows(bots=0).rename(columns={"document": "the thing"})
+    path = tmp_path / "my log.csv"
+    log.to_csv(path, index=False)
+    found = tt.diagnose(tt.read_log(path, document="the thing"))
+    assert f"twotowers weights '{path}' --column 'document=the thing'" in str(found)

@@ -1,0 +1,142 @@
+"""Users, or pages, whose clicks are out of line: bots, testers, price watchers.
+
+The clicks of a user are compared with the click rates of all users at the same positions, where no
+user has more weight than the median one. A user is out of line who clicks more often than `OFTEN`
+times these rates allow, or who has `MUCH` of all clicks and places them `FAR` from others. Both
+have probabilities that Hoeffding (1963, Theorems 1 and 2) bounds: a share s of n documents that are
+clicked with a mean chance q < s, by exp(-n KL(s || q)); a mean of n clicks that is off by t, within
+a range r, by 2 exp(-2 n t^2 / r^2). Which users are out of line follows from these by Benjamini and
+Hochberg (1995), at `FALSE`. If users are not known, a page stands for one; then at least half of
+its documents, and `FEWEST`, have to be clicked, and rates are those of the other pages.
+
+    >>> import pyarrow as pa
+    >>> clicks = [[True, False, False]] * 60 + [[True, True, True]] * 40
+    >>> pages = {"query": [0] * 100, "documents": [[0, 1, 2]] * 100, "clicks": clicks,
+    ...          "user": ["a", "b", "c", "d"] * 15 + ["x"] * 40}
+    >>> found = unusual(Log.of_batches([pa.record_batch(pages)]))
+    >>> found.names, found.pages, round(found.ratio, 1)
+    (['x'], 0.4, 2.1)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import rel_entr
+
+from twotowers.logs.log import Log
+
+USER = "user"
+OFTEN = 3.0
+"""People differ: some click so many times as often as others."""
+MUCH, FAR = 0.01, 0.9
+"""A share of all clicks; and a distance from the mean position of others' clicks, in their standard
+deviations of its logarithm."""
+FALSE = 0.001
+"""The expected share of those out of line that are not."""
+FEWEST = 5
+MOST_NAMES = 3
+CERTAIN = 0.95
+"""No chance of a click is larger."""
+
+
+@dataclass(frozen=True)
+class Unusual:
+    """Users, or pages, that are out of line, and the largest users.
+
+    Attributes:
+        rows: [pages] bool, their pages.
+        known: whether users are known; otherwise each page stands for one.
+        number: how many users, or pages, are out of line.
+        names: of those with the most clicks, as text; empty if users are not known.
+        pages, clicks: their shares of the log.
+        ratio: their clicks over those that others make at the same positions.
+        largest_pages, largest_clicks: the largest share of pages, and of clicks, that a user has.
+    """
+
+    rows: np.ndarray
+    known: bool
+    number: int
+    names: list[str]
+    pages: float
+    clicks: float
+    ratio: float
+    largest_pages: float
+    largest_clicks: float
+
+
+def unusual(log: Log) -> Unusual:
+    """Find the users, or pages, of a log that are out of line.
+
+    Args:
+        log: with pages; with the column `user` if users are known.
+    """
+    known = USER in log.ids
+    number = log.flat(USER) if known else np.arange(log.pages)
+    number = np.unique(number, return_inverse=True)[1] if known else number
+    position = np.concatenate([each.position for each in log.blocks])
+    click = np.concatenate([each.click for each in log.blocks])
+    owner = np.repeat(number, log.flat("lengths"))
+    size = int(number.max(initial=-1)) + 1
+    shown, clicked = np.bincount(owner, minlength=size), np.bincount(owner, click, size)
+    many = (clicked >= FEWEST) & (clicked >= shown / 2)
+    weight = np.minimum(np.median(shown) / np.maximum(shown, 1), 1) if known else ~many
+    weight = weight[owner].astype(float)
+    places = np.bincount(position, weight)
+    rate = np.bincount(position, weight * click) / np.maximum(places, 1e-300)
+    expected = np.bincount(owner, rate[position], size)
+    often = np.bincount(owner, np.minimum(OFTEN * rate, CERTAIN)[position], size)
+    chance = _at_most(shown, clicked, often)
+    if known:
+        far = _far(np.log1p(position), click, rate[position], owner, size)
+        chance = np.minimum(chance, np.where(clicked > MUCH * click.sum(), far, 1))
+    else:
+        chance[~many] = 1
+    ranked = np.sort(chance)
+    passed = np.flatnonzero(ranked <= FALSE * np.arange(1, size + 1) / max(size, 1))
+    out = chance <= ranked[passed[-1]] if len(passed) else np.zeros(size, bool)
+    pages = np.bincount(number, minlength=size)
+    names: list[str] = []
+    if known and out.any():
+        order = np.flatnonzero(out)[np.argsort(-clicked[out], kind="stable")][:MOST_NAMES]
+        first = np.unique(number, return_index=True)[1][order]
+        names = [str(each) for each in log.ids[USER].take(log.flat(USER)[first]).to_pylist()]
+    return Unusual(
+        out[number],
+        known,
+        int(out.sum()),
+        names,
+        float(pages[out].sum() / max(log.pages, 1)),
+        float(clicked[out].sum() / max(click.sum(), 1)),
+        float(clicked[out].sum() / max(expected[out].sum(), 1e-300)),
+        float(pages.max(initial=0) / max(log.pages, 1)) if known else np.nan,
+        float(clicked.max(initial=0) / max(click.sum(), 1)) if known else np.nan,
+    )
+
+
+def _at_most(shown: np.ndarray, clicked: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """[users] the largest probability of so many clicks; 1 if they are not more than expected."""
+    n = np.maximum(shown, 1)
+    share, mean = clicked / n, expected / n
+    apart = rel_entr(share, mean) + rel_entr(1 - share, 1 - mean)
+    return np.where(share > mean, np.exp(-n * np.maximum(apart, 0)), 1.0)
+
+
+def _far(
+    place: np.ndarray, click: np.ndarray, rate: np.ndarray, owner: np.ndarray, size: int
+) -> np.ndarray:
+    """[users] the largest probability of clicks so far from where others click; 1 within `FAR`.
+
+    Args:
+        place, click, rate, owner: [shown] the logarithm of the position, the click, the click rate
+            of others, and the number of the user.
+        size: users.
+    """
+    whole, clicks = np.bincount(owner, rate, size), np.bincount(owner, click, size)
+    whole, some = np.maximum(whole, 1e-300), np.maximum(clicks, 1)
+    mean = np.bincount(owner, rate * place, size) / whole
+    spread = np.sqrt(np.maximum(np.bincount(owner, rate * place**2, size) / whole - mean**2, 0))
+    off = np.abs(np.bincount(owner, click * place, size) / some - mean)
+    reach = max(float(np.ptp(place)), 1e-300) if len(place) else 1.0
+    return np.where(off > FAR * spread, 2 * np.exp(-2 * clicks * (off / reach) ** 2), 1.0)

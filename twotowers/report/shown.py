@@ -1,0 +1,167 @@
+"""What answers look like in a notebook, and the picture of a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+"""Of curves, told apart by the colour-blind as well (Okabe and Ito 2008)."""
+WIDTH, HEIGHT, LEFT, BELOW, ABOVE = 480, 280, 46, 40, 26
+"""Of a picture, and its margins, in its own units."""
+MOST_TICKS = 8
+
+
+class Shown:
+    """An answer that a notebook shows as `print` does, instead of its arrays."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+class Line(NamedTuple):
+    """A curve: [points] position, estimate, low and high, and what it is of."""
+
+    label: str
+    position: np.ndarray
+    estimate: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+class Drawn(Shown):
+    """An answer with a picture.
+
+    Attributes:
+        bias: the columns that name a bias factor.
+        measure: what is estimated, in words.
+    """
+
+    bias: tuple[str, ...]
+
+    @property
+    def measure(self) -> str:
+        raise NotImplementedError
+
+    def _table(self) -> pd.DataFrame:
+        raise NotImplementedError
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the curve with its intervals: a curve for each combination of the bias features
+        other than the position, such as the device.
+
+        Args:
+            axes: of matplotlib; new ones unless given.
+
+        Returns:
+            the axes.
+        """
+        if axes is None:
+            from matplotlib import pyplot  # here: the rest needs no pictures
+
+            _, axes = pyplot.subplots()
+        for line in self._lines():
+            ends = np.abs([line.estimate - line.low, line.high - line.estimate])
+            axes.errorbar(line.position, line.estimate, ends, marker="o", label=line.label or None)
+        axes.set(xlabel="position", ylabel=self.measure, ylim=(0, None))
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend()
+        return axes
+
+    def picture(self) -> str:
+        """The same as SVG, without matplotlib, as notebooks and the page of `diagnose` show it."""
+        return picture(self._lines(), self.measure)
+
+    def _lines(self) -> list[Line]:
+        return lines_of(self._table(), self.bias)
+
+    def _repr_html_(self) -> str:
+        return self.picture() + super()._repr_html_()
+
+
+def lines_of(table: pd.DataFrame, bias: Sequence[str]) -> list[Line]:
+    """A curve for each combination of the bias features other than the position.
+
+    Args:
+        table: the bias features, estimate, low and high. Rows without an estimate are left out.
+        bias: their names. Without a position, rows are counted from 1.
+    """
+    table = table[np.isfinite(table["estimate"])]
+    others = [name for name in bias if name != "position"] if "position" in bias else []
+    groups = table.groupby(others, sort=True) if others else [((), table)]
+    found = []
+    for key, own in groups:
+        own = own.sort_values("position") if "position" in bias else own
+        at = own["position"] if "position" in bias else pd.Series(np.arange(1, len(own) + 1))
+        numbers = (own[name].to_numpy(float) for name in ("estimate", "low", "high"))
+        found.append(Line(", ".join(map(str, key)), at.to_numpy(float), *numbers))
+    return found
+
+
+def picture(lines: Sequence[Line], label: str = "examination") -> str:
+    """Curves with their intervals as SVG, which needs no other file; '' without a point."""
+    if not any(len(line.position) for line in lines):
+        return ""
+    ends = np.concatenate([line.position for line in lines])
+    first, last = ends.min(), max(ends.max(), ends.min() + 1)
+    seen = np.concatenate([np.fmin(line.high, 1.5 * line.estimate) for line in lines])
+    top = float(np.nanmax(np.append(seen, 1.0)))
+    step = 0.25 if top <= 1.5 else 0.5 if top <= 3 else float(np.ceil(top / 5))
+    top = step * np.ceil(top / step - 1e-9)
+
+    def x(position: float) -> float:
+        return round(LEFT + 10 + (WIDTH - LEFT - 22) * (position - first) / (last - first), 1)
+
+    def y(value: float) -> float:
+        share = min(value, top) / top
+        return round(HEIGHT - BELOW - (HEIGHT - BELOW - ABOVE) * share, 1)
+
+    parts = []
+    for value in np.arange(0, top + step / 2, step):
+        at = y(value)
+        parts.append(
+            f'<line x1="{LEFT}" x2="{WIDTH}" y1="{at}" y2="{at}" stroke="currentColor" '
+            f'stroke-opacity=".15"/><text x="{LEFT - 6}" y="{at + 4}" text-anchor="end">'
+            f"{value:g}</text>"
+        )
+    every = max(int(np.ceil((last - first + 1) / MOST_TICKS)), 1)
+    for value in np.arange(first, last + 1, every):
+        parts.append(
+            f'<text x="{x(value)}" y="{HEIGHT - 22}" text-anchor="middle">{value:g}</text>'
+        )
+    middle = (LEFT + WIDTH) / 2
+    parts.append(f'<text x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">position</text>')
+    for number, line in enumerate(lines):
+        colour = COLOURS[number % len(COLOURS)]
+        shift = 3 * (number - (len(lines) - 1) / 2)  # Intervals of several curves do not overlap.
+        points = [
+            (x(p) + shift, *map(y, (e, low, high)))
+            for p, e, low, high in zip(*line[1:4], np.nan_to_num(line.high, nan=0), strict=True)
+        ]
+        way = " ".join(f"{at},{value}" for at, value, *_ in points)
+        parts.append(f'<polyline points="{way}" fill="none" stroke="{colour}"/>')
+        for at, value, low, high in points:
+            if np.isfinite(low):
+                parts.append(f'<path d="M{at} {low}V{high}" stroke="{colour}" stroke-width="2"/>')
+            parts.append(f'<circle cx="{at}" cy="{value}" r="3" fill="{colour}"/>')
+        if line.label:
+            at = LEFT + 16 + number * (WIDTH - LEFT - 16) / max(len(lines), 1)
+            parts.append(
+                f'<circle cx="{at:.1f}" cy="10" r="4" fill="{colour}"/>'
+                f'<text x="{at + 8:.1f}" y="14">{escape(line.label)}</text>'
+            )
+        else:
+            parts.append(f'<text x="{LEFT}" y="14">{escape(label)}, with 95 % intervals</text>')
+    inside = "".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{escape(label)} by position" font-size="13" font-family="sans-serif" '
+        f'fill="currentColor" style="width:100%;max-width:36rem">{inside}</svg>'
+    )
