@@ -143,3 +143,18 @@ def test_commands_carry_the_options_of_the_user(tmp_path):
     log.to_csv(path, index=False)
     found = tt.diagnose(tt.read_log(path, document="the thing"))
     assert f"twotowers weights '{path}' --column 'document=the thing'" in str(found)
+
+
+def test_a_curve_is_drawn_with_a_line_for_each_device():
+    log = rows(bots=0, pages=1500)
+    log["device"] = np.where(log["session"] % 2, "web", "phone")
+    found = tt.propensities(log, bias=["position", "device"])
+    axes = found.plot()
+    assert axes.get_legend_handles_labels()[1] == ["phone", "web"]
+    assert axes.containers[0][0].get_xdata().tolist() == PLACES.tolist()
+    html = found._repr_html_()
+    assert html.count("<polyline") == 2
+    assert html.count("<circle") == 20 + 2
+    assert "array(" not in html + repr(found)
+    assert "<svg" in tt.diagnose(log)._repr_html_()
+    assert "<pre>" in tt.weights(log)._repr_html_()

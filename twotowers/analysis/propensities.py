@@ -35,7 +35,7 @@ from twotowers.logs.frames import PANDAS, Native, both_ends, native
 from twotowers.logs.health import multiple
 from twotowers.logs.strays import left_out
 from twotowers.randomness import stream
-from twotowers.report.shown import Drawn
+from twotowers.report.shown import Drawn, Line, lines_of
 from twotowers.report.words import ANYTHING, numbered
 
 ESTIMATORS: dict[str, Callable[..., Curve]] = {
@@ -104,9 +104,10 @@ class Propensities(Drawn):
         """
         return native(self._table(), self.kind)
 
-    @property
-    def measure(self) -> str:
-        return "odds of a click" if self.estimator == "odds" else "examination"
+    def curves(self) -> tuple[list[Line], str]:
+        """What `plot` draws."""
+        measure = "odds of a click" if self.estimator == "odds" else "examination"
+        return lines_of(self._table(), self.bias), measure
 
     def _table(self) -> pd.DataFrame:
         table = self.curve.frame()

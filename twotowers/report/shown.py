@@ -37,20 +37,10 @@ class Line(NamedTuple):
 
 
 class Drawn(Shown):
-    """An answer with a picture.
+    """An answer with a picture of its curves."""
 
-    Attributes:
-        bias: the columns that name a bias factor.
-        measure: what is estimated, in words.
-    """
-
-    bias: tuple[str, ...]
-
-    @property
-    def measure(self) -> str:
-        raise NotImplementedError
-
-    def _table(self) -> pd.DataFrame:
+    def curves(self) -> tuple[list[Line], str]:
+        """Curves, and what is estimated, in words."""
         raise NotImplementedError
 
     def plot(self, axes: Any = None) -> Any:
@@ -67,20 +57,18 @@ class Drawn(Shown):
             from matplotlib import pyplot  # here: the rest needs no pictures
 
             _, axes = pyplot.subplots()
-        for line in self._lines():
+        lines, measure = self.curves()
+        for line in lines:
             ends = np.abs([line.estimate - line.low, line.high - line.estimate])
             axes.errorbar(line.position, line.estimate, ends, marker="o", label=line.label or None)
-        axes.set(xlabel="position", ylabel=self.measure, ylim=(0, None))
+        axes.set(xlabel="position", ylabel=measure, ylim=(0, None))
         if axes.get_legend_handles_labels()[1]:
             axes.legend()
         return axes
 
     def picture(self) -> str:
         """The same as SVG, without matplotlib, as notebooks and the page of `diagnose` show it."""
-        return picture(self._lines(), self.measure)
-
-    def _lines(self) -> list[Line]:
-        return lines_of(self._table(), self.bias)
+        return picture(*self.curves())
 
     def _repr_html_(self) -> str:
         return self.picture() + super()._repr_html_()
