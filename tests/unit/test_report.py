@@ -350,7 +350,9 @@ def test_this_run_and_recorded_runs_are_two_columns_everywhere(tmp_path, item, p
     # Neither a run that decides nor the one that was read first, but the one of ten seeds.
     assert 'recorded <span class="verdict undecided">' in all_papers
     assert "./papers/sample2025/judges/fits.py" in page
-    assert "make figures SCALE=laptop CONFIG=config/ten_seeds.yaml PAPERS=sample2025" in page
+    assert (
+        "make figures SCALE=laptop CONFIG=&#34;config/ten_seeds.yaml&#34; PAPERS=sample2025" in page
+    )
     marks = all_papers.split('<p class="apart">')[1].split("</p>")[0]
     assert marks.strip() in (tmp_path / "index.html").read_text()
 

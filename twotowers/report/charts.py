@@ -349,19 +349,3 @@ def _row_in_label(axes: Axes) -> None:
     axes.set_title(column if place.is_first_row() else "")
     if place.is_first_col():
         axes.set_ylabel(f"{row}\n{axes.get_ylabel()}")
-
-
-def equal_spans(axes: Iterable[Axes], *, at_least: float = 0.0) -> None:
-    """Give panels that do not share y ranges of one length, each about its own data.
-
-    A step of the same size then looks the same in every panel, whatever its level.
-
-    Args:
-        axes: The panels; empty ones are left alone.
-        at_least: The smallest range, so that noise does not fill a panel that shows no effect.
-    """
-    drawn = [panel for panel in axes if panel.has_data()]
-    ends = np.array([panel.get_ylim() for panel in drawn]).reshape(-1, 2)
-    half = np.ptp(ends, axis=1).max(initial=at_least) / 2
-    for panel, middle in zip(drawn, ends.mean(axis=1), strict=True):
-        panel.set_ylim(middle - half, middle + half)

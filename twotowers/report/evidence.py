@@ -148,16 +148,14 @@ def conclusion(counts: Mapping[str, int]) -> str:
     return f"{said[0].upper()}{said[1:]}."
 
 
-def command(scale: str, papers: str, name: str = "") -> str:
+def command(scale: str, paper: str, record: str = "") -> str:
     """What makes the verdicts of a paper again, by this run or by that of a record.
 
     >>> command("laptop", "zhang2023")
     'make figures SCALE=laptop PAPERS=zhang2023'
     >>> command("laptop", "zhang2023", "ten_seeds-laptop")
-    'make figures SCALE=laptop CONFIG=config/ten_seeds.yaml PAPERS=zhang2023'
+    'make figures SCALE=laptop CONFIG="config/ten_seeds.yaml" PAPERS=zhang2023'
     """
-    files = [f"config/{stem}.yaml" for stem in name.split("-")[:-1]]
-    config = (
-        f"CONFIG='{' '.join(files)}' " if len(files) > 1 else f"CONFIG={files[0]} " if files else ""
-    )
-    return f"make figures SCALE={scale} {config}PAPERS={papers}"
+    files = " ".join(f"config/{stem}.yaml" for stem in record.split("-")[:-1])
+    config = f'CONFIG="{files}" ' if files else ""
+    return f"make figures SCALE={scale} {config}PAPERS={paper}"

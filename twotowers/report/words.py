@@ -39,18 +39,6 @@ def printed_name(name: str) -> str:
     return f"{KINDS[match[1]]} {match[2].replace('_', ', ')}"
 
 
-def spell(seconds: float) -> str:
-    """Seconds in words.
-
-    >>> spell(45.4), spell(59.6), spell(200), spell(3900), spell(2 * 86_400)
-    ('45 s', '1 min 00 s', '3 min 20 s', '1 h 05 min', '48 h 00 min')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
-
-
 def seed_range(seeds: Sequence[int]) -> str:
     """Seeds in words: the first and the last if they follow each other, else a list.
 
@@ -71,7 +59,12 @@ def duration(seconds: float | None) -> str:
     """
     if seconds is None:
         return "an unknown time"
-    return f"{seconds:.1f} s" if seconds < 10 else spell(seconds)
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
 def claim_text(value: object) -> str:

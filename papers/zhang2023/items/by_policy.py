@@ -5,16 +5,17 @@ The paper's figures are not in the text that we have, so that nothing printed is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from papers.zhang2023.winners import POLICIES, won
 from twotowers.claims.statistics import over_seeds, select
-from twotowers.report.charts import Curves, equal_spans, with_truth
+from twotowers.report.charts import Curves, with_truth
 
 
 def table(
@@ -86,3 +87,19 @@ def draw(
             axes.set_ylim(means.min() - room, means.max() + room)
     equal_spans(figure.axes, at_least=span)
     return figure
+
+
+def equal_spans(axes: Iterable[Axes], *, at_least: float = 0.0) -> None:
+    """Give panels that do not share y ranges of one length, each about its own data.
+
+    A step of the same size then looks the same in every panel, whatever its level.
+
+    Args:
+        axes: The panels; empty ones are left alone.
+        at_least: The smallest range, so that noise does not fill a panel that shows no effect.
+    """
+    drawn = [panel for panel in axes if panel.has_data()]
+    ends = np.array([panel.get_ylim() for panel in drawn]).reshape(-1, 2)
+    half = np.ptp(ends, axis=1).max(initial=at_least) / 2
+    for panel, middle in zip(drawn, ends.mean(axis=1), strict=True):
+        panel.set_ylim(middle - half, middle + half)
