@@ -125,6 +125,23 @@ def test_all_models_are_compared(log, tmp_path, capsys):
     np.testing.assert_allclose(table["behind"], behind, atol=1e-12)
 
 
+def test_a_later_log_is_predicted(log, tmp_path, capsys):
+    whole = tt.read_log(log)
+    rows = np.arange(whole.pages) < whole.pages // 2
+    for name, part in (("first", whole.part(rows)), ("later", whole.part(~rows))):
+        pq.write_table(pa.Table.from_batches([*part.batches()]), tmp_path / f"{name}.parquet")
+    first, later = (tmp_path / f"{name}.parquet" for name in ("first", "later"))
+    command = ["compare", str(first), "--test", str(later), "--models", "dctr", "rctr"]
+    out = tmp_path / "out.csv"
+    assert main([*command, "--out", str(out)]) == 0
+    found = pd.read_csv(out).set_index("model")
+    alone = tt.fit(str(first), "dctr", positions=whole.longest).evaluate(str(later))
+    assert found.loc["dctr", "log_likelihood"] == pytest.approx(alone["log_likelihood"])
+    assert main([*command, "--seed", "1"]) == 2
+    assert "no page is held out" in capsys.readouterr().err
+    assert main(["compare", str(first), "--test", str(tmp_path / "none.csv")]) == 2
+
+
 def test_some_models_are_compared(log, capsys):
     assert compare(log, "--models", "pbm", "dctr") == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[-2:]] == [

@@ -27,7 +27,7 @@ def compare(
     models: Sequence[str | CellModel | PageModel | Fit] = tuple(MODELS),
     *,
     prior: tuple[float, float] | str | None = PRIOR,
-    test: float = TEST,
+    test: object = TEST,
     seed: int = 0,
 ) -> Native:
     """Fit click models to some pages of a log, and predict the others.
@@ -36,7 +36,7 @@ def compare(
         log: a log of `read_log`, or what it takes, with pages.
         models: as of `fit`; or fits, which then predict all pages of the log.
         prior: as of `fit`.
-        test: the share of pages held out, in (0, 1).
+        test: the share of pages held out, in (0, 1); or a later log, whose pages are predicted.
         seed: chooses them.
 
     Returns:
@@ -102,7 +102,7 @@ def _fitted(
     log: ClickLog,
     models: list[str | CellModel | PageModel | Fit],
     prior: tuple[float, float] | str | None,
-    test: float,
+    test: object,
     seed: int,
 ) -> tuple[list[Fit], ClickLog]:
     """The fits to compare, and the pages to compare them on."""
@@ -116,14 +116,22 @@ def _fitted(
         )
     if saved:
         return saved, log
-    check_range(test, field="test", low=0.001, high=0.999)
+    later = None
+    if isinstance(test, (int, float, np.number)):
+        check_range(test, field="test", low=0.001, high=0.999)
+    else:
+        later = as_log(test)
+        check_pages(later)
     fitters = [fitter(model, prior) for model in others]  # All are checked before the first fit.
     if not all(each.model.gaps for each in fitters):  # All are compared on the same pages.
-        log = log.closed()
-    parts = log.split({"train": 1 - test, "test": test}, seed=seed)
-    longest = log.longest
-    fits = [replace(each, positions=longest).fit(parts["train"]) for each in fitters]
-    return fits, parts["test"]
+        log, later = log.closed(), later and later.closed()
+    if later is None:
+        share: Any = test
+        parts = log.split({"train": 1 - share, "test": share}, seed=seed)
+        log, later = parts["train"], parts["test"]
+    longest = max(log.longest, later.longest)
+    fits = [replace(each, positions=longest).fit(log) for each in fitters]
+    return fits, later
 
 
 def _clustered(values: np.ndarray, sizes: np.ndarray, cluster: np.ndarray) -> tuple[float, float]:

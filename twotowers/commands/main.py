@@ -67,9 +67,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(given[1:])
     from twotowers.commands.options import as_typed  # here, for the overview needs no log
     from twotowers.errors import InputError
+    from twotowers.files import progress
 
     try:
-        return module.run(options)
+        with progress.shown():
+            return module.run(options)
     except InputError as error:
         typed = shlex.join(["twotowers", *given])
         print(f"error: {as_typed(error, typed)}", file=sys.stderr)

@@ -19,6 +19,7 @@ from twotowers.analysis.tower_tests import TowerTests, tower_tests
 from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, is_table
+from twotowers.files.progress import doing
 from twotowers.fits.defaults import BIAS, STRAY, TEST
 from twotowers.fits.fitting import fit_click_model
 from twotowers.fitting.breaks import odd_positions
@@ -340,6 +341,7 @@ def gather(
         measured = replace(measured, lag=None, repeated=None, later=None, twins=None, alike=None)
     counts = PairCounts.of_counts(cells, bias)
     reference = reference_of(counts)
+    doing("fitting two forms of the curve")
     named = tuple(bias)
     given, odds = (
         Propensities(ESTIMATORS[name](counts, reference=reference), name, named, counts, log)
@@ -347,6 +349,7 @@ def gather(
     )
     product = replace(given, curve=by_user(given.curve, log, bias))
     table, compared = _compared(log, models)
+    doing("comparing both forms, and testing them")
     towers, people = None, None
     unlike = None if log.counted else unusual(log.holding())
     if unlike is not None and unlike.clicks > STRAY:
@@ -393,7 +396,10 @@ def _compared(log: ClickLog, models: Sequence[str]) -> tuple[pd.DataFrame | None
         return None, 0
     parts = [log.closed().part(rows) for rows in (train, test)]
     try:
-        fits = [fit_click_model(parts[0], name, positions=log.longest) for name in models]
+        fits = []
+        for name in models:
+            doing(f"fitting the click model {name}, of {', '.join(models)}")
+            fits.append(fit_click_model(parts[0], name, positions=log.longest))
     except InputError:  # The part has no click.
         return None, 0
     return predictions(fits, parts[1]), int(chosen.sum())

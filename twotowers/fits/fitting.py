@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from twotowers.errors import InputError, check_options, check_range
+from twotowers.files.progress import doing
 from twotowers.fits.defaults import PRIOR
 from twotowers.fits.fit import Fit
 from twotowers.fits.held_out import chosen_prior
@@ -159,6 +160,7 @@ class Fitter:
     def fit(self, log: ClickLog) -> Fit:
         """Read a log, as far as it is not read yet, and fit the model."""
         prior = self.prior
+        doing(f"fitting {self.name}")
         if prior == CHOSEN:
             prior = chosen_prior(log, self.name, self.model, self.positions, self._estimate)
         found = reduced(log, self.name, self.model, self.positions)

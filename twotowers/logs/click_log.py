@@ -19,6 +19,7 @@ from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import check_target, files_of
 from twotowers.files.batches import is_text_file, set_encoding
 from twotowers.files.frames import Frame, Source
+from twotowers.files.progress import doing
 from twotowers.logs.counted import CELL, MEMORY, Counts, Mixed
 from twotowers.logs.frames import PANDAS, source_of
 from twotowers.logs.guesses import all_wrong
@@ -138,6 +139,7 @@ class ClickLog(Log):
         return self._held
 
     def _read(self, columns: Sequence[str]) -> Any:
+        doing(f"reading {self.source}")
         stream, self._stream = self._stream, None
         if stream is None or columns:
             stream = open_log(self.source, **self.reading(columns))
@@ -155,6 +157,7 @@ class ClickLog(Log):
             if error.settings:
                 error = all_wrong(error, self.source, self.layout.columns, self.settings)
             raise error from None
+        doing("counting, and fitting")
         for name in columns:
             check_choice(name, sorted({*held.ids} - {*KNOWN}), field="bias")
         held.seen, held.kind = stream.seen, self.kind
