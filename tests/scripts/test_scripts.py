@@ -150,7 +150,7 @@ def drawn(folder: Path, item: str, inputs: list[Path], *kinds: str) -> SimpleNam
     found = experiment(PAPER).items[item]
     job = {"module": found.drawing(PAPER).module.__name__, "drawing": found.parameters}
     outputs = SimpleNamespace(**outputs)
-    draw_item.main(inputs, outputs, **job, paper=PAPER, note=NOTE, caption="Unused")
+    draw_item.main(inputs, outputs, **job, paper=PAPER, name=item, note=NOTE, caption="Unused")
     return outputs
 
 
@@ -177,7 +177,7 @@ def test_a_drawing_that_finds_nothing_says_so(folder, fit, column, said):
     job = {"module": item.drawing(PAPER).module.__name__, "drawing": draw}
     outputs = SimpleNamespace(tex=folder / "none.tex", csv=folder / "none.csv")
     with pytest.raises(InputError, match=said):
-        draw_item.main([fit], outputs, **job, paper=PAPER, note=NOTE, caption="Unused")
+        draw_item.main([fit], outputs, **job, paper=PAPER, name="", note=NOTE, caption="Unused")
     assert not outputs.csv.exists()
 
 
@@ -194,7 +194,8 @@ def claims(folder, fit, study) -> Path:
     needs = {name: ["misfit-linear"] for claim in CLAIMS for name in claim.items}
     needs |= {"appendixA": ["appendix_a"]}
     data = {"misfit-linear": "stand-in", "appendix_a": "simulation"}
-    outputs = SimpleNamespace(claims=path, gates=folder / "gates.csv")
+    files = {"gates": folder / "gates.csv", "findings": folder / "findings.json"}
+    outputs = SimpleNamespace(claims=path, **files)
     judge_claims.main([fit, study], outputs, paper=PAPER, needs=needs, data=data)
     return path
 
