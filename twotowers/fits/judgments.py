@@ -112,9 +112,9 @@ class Judgments(Shown):
                     lines = (f"{k}\t{_quoted(text)}\n" for text, k in number.items())
                     files[Path(path).with_suffix(f".{name}.tsv")] = lines
         files = {Path(path): FORMATS[format](zip(*columns, strict=True)), **files}
-        if self.log is not None:
+        if (log := self.log) is not None:
             for each in files:
-                self.log.check_out(each)
+                log.check_out(each)
         for each, lines in files.items():
             with atomic(each) as part, part.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(lines)
