@@ -195,7 +195,7 @@ def test_clicks_that_were_left_out_are_told():
         {"query": [*range(6)] * 50, "documents": [[0, 5, 7], [5, 0, 7], [7, 5, 0]] * 100,
          "clicks": [[1, 0, 0], [0, 1, 0], [0, 1, 1]] * 100}
     )  # fmt: skip
-    said = "clicks on documents that are not on their page: 200 (50%)"
+    said = "clicks on documents that are not on their page: 400 (44%)"
     assert said in str(tt.propensities(tt.read_log(pages, listed="documents")))
     assert said not in str(tt.propensities(pages))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import json
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -284,12 +285,21 @@ def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
 
 def _json(path: Path, columns: list[str], rows: int) -> Iterator:
     try:
+        with opened_text(path, encoding="utf-8") as file:
+            listed = json.load(file) if file.read(1) == "[" and not file.seek(0) else None
+        if listed is not None:  # One list of objects is held whole.
+            table = pa.Table.from_pylist(listed)
+            yield table.schema.names
+            yield from table.select(columns).to_batches(max_chunksize=rows) if columns else ()
+            return
         options = pa.json.ReadOptions(use_threads=False, block_size=BLOCK)
         with pa.json.open_json(_unpacked(path, pa.OSFile(str(path))), options) as file:
             yield file.schema.names
             for batch in file if columns else ():
                 yield from _pieces(batch.select(columns), rows)
-    except (pa.ArrowException, OSError) as error:
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, AttributeError) as error:
         found = f"cannot be read: {str(error)[:200]}"
         raise InputError(found, path=path, expected="a JSON object per line") from error
 

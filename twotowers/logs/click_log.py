@@ -90,6 +90,7 @@ class ClickLog(Log):
     _held: Log | Counts | None = None
     _stream: Stream | None = None
     _checked: bool = False
+    _further: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         some = "" if self.rows is None else f", {self.rows.sum():,} of its pages"
@@ -135,7 +136,8 @@ class ClickLog(Log):
         missing = {*columns} - {*KNOWN}
         missing -= set() if self._held is None else {*self._held.ids}
         if self._held is None or missing:
-            self._held = self._read(sorted(missing))
+            self._further |= missing
+            self._held = self._read(sorted(self._further))
         return self._held
 
     def _read(self, columns: Sequence[str]) -> Any:

@@ -111,4 +111,5 @@ def _first_rows(path: Source, names: Sequence[str]) -> pd.DataFrame:
     batch = next(iter(read_batches(path, names)), None)
     if batch is None:
         return pd.DataFrame(columns=list(names), dtype=str)
-    return pa.Table.from_batches([batch.slice(0, ROWS)]).to_pandas()
+    table = pa.Table.from_batches([batch.slice(0, ROWS)])
+    return table.replace_schema_metadata().to_pandas()

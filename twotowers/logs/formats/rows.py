@@ -133,7 +133,8 @@ class _Rows:
                 column = table[key]
                 new[1:] |= pc.not_equal(column.slice(1), column.slice(0, len(table) - 1)).to_numpy()
             found = np.flatnonzero(new)
-            own = table.select(self.keys).take(pa.array(found[int(waits) :])).to_pandas()
+            own = table.select(self.keys).take(pa.array(found[int(waits) :]))
+            own = own.to_pandas(ignore_metadata=True)
             number = pd.util.hash_pandas_object(own, index=False).to_numpy().view(np.int64)
             if len(self.sessions.new(number)) < len(number):
                 raise Unsorted
