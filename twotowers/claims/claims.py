@@ -57,16 +57,6 @@ RUNS, GATE = "the test lacks runs", "fits fail a gate"
 Measured = object
 
 
-@dataclass(frozen=True)
-class Certain(Condition):
-    """A condition on a number that no chance enters, or that every single run must meet."""
-
-
-def certain(condition: Condition) -> Certain:
-    """The condition, without regard to chance."""
-    return Certain(**vars(condition))
-
-
 class NotTestable(Exception):
     """A judge raises it if the result lacks what the claim is about. The message says what."""
 

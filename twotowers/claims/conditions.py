@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,9 @@ _leading_zero = re.compile(r"^(-?)0\.")
 LOWER, UPPER = {"above", "at least"}, {"below", "at most"}
 """Relations whose threshold is a lower, or an upper end."""
 STEPS = {"rises with each step": 1, "falls with each step": -1}
+SIGNIFICANT = "significant"
+"""The relation of a number that is a test itself: 1 or more if it finds what is claimed, -1 or less
+if it finds the opposite, and between if it cannot tell."""
 STRICT = {"above", "below", *STEPS}
 RELATIONS = [*sorted(LOWER | UPPER), "exactly"]
 """Relations to a threshold."""
@@ -44,11 +47,13 @@ class Condition:
     Attributes:
         quantity: What is measured, as a text. Without a relation it is the whole condition.
         relation: How the value must compare with the threshold: one of RELATIONS. Or one of STEPS:
-            what several values do, in their order.
+            what several values do, in their order. Or SIGNIFICANT.
         threshold: A number.
         of: What the threshold is a multiple of, as a text. The judge gives its value.
         otherwise: Why the claim is not testable if only conditions with this text fail.
         judged: False for a number that is shown only.
+        discrete: Whether the value is a count, a share of few, a rank correlation or a word, which
+            chance alone may leave as it is.
         digits: Behind the point. By default three, or one more than the threshold has; four of
             pairs.
 
@@ -68,6 +73,7 @@ class Condition:
     of: str = ""
     otherwise: str = ""
     judged: bool = True
+    discrete: bool = False
     digits: int | None = None
 
     @property
@@ -77,6 +83,8 @@ class Condition:
             return self.quantity
         if self.relation in STEPS:
             return f"{self.quantity} {self.relation}"
+        if self.relation == SIGNIFICANT:
+            return f"{self.quantity} is significant"
         return f"{self.quantity} is {self.relation} {short(self.threshold)} {self.of}".rstrip()
 
     def slack(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> pd.Series:
@@ -107,7 +115,7 @@ class Condition:
         distance = cells.astype(float) - threshold
         if self.relation == "exactly":
             return -distance.abs()
-        return distance if self.relation in LOWER else -distance
+        return -distance if self.relation in UPPER else distance
 
     def met(self, slack: ArrayLike) -> np.ndarray:
         """Whether each value satisfies the condition, by its slack. NaN does not."""
@@ -195,8 +203,18 @@ def at_least(quantity: str, threshold: float, of: str = "") -> Condition:
 
 
 def exactly(quantity: str, threshold: float) -> Condition:
-    """The quantity equals the threshold."""
-    return Condition(quantity, "exactly", threshold)
+    """The count equals the threshold."""
+    return Condition(quantity, "exactly", threshold, discrete=True)
+
+
+def significant(quantity: str) -> Condition:
+    """A test of the paper's finds the quantity: see SIGNIFICANT."""
+    return Condition(quantity, SIGNIFICANT, 1)
+
+
+def counted(condition: Condition) -> Condition:
+    """The condition, on a count, a share of few, or a rank correlation."""
+    return replace(condition, discrete=True)
 
 
 def rises(quantity: str) -> Condition:
@@ -211,7 +229,7 @@ def falls(quantity: str) -> Condition:
 
 def holds(words: str) -> Condition:
     """A condition without a number. The judge returns whether it holds."""
-    return Condition(words)
+    return Condition(words, discrete=True)
 
 
 def evidence_if(words: str, otherwise: str) -> Condition:

@@ -14,7 +14,7 @@ numbers are surely on their side of the threshold.
     >>> judgement.verdict, judgement.held
     ('undecided', '3 of 3')
     >>> judgement.reason
-    'open: the gain is above .1 (distance to the threshold: -.249 to .376)'
+    'open: the gain is above .1 (holds by 1.4 standard errors; about 7 seeds would decide)'
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from twotowers.claims.claims import (
     REPRODUCED,
     SEEDS,
     UNDECIDED,
-    Certain,
     Claim,
     Judgement,
     NotTestable,
@@ -42,25 +41,28 @@ from twotowers.claims.claims import (
     judge,
     outcome,
 )
-from twotowers.claims.conditions import STEPS, Condition, written
+from twotowers.claims.conditions import SIGNIFICANT, Condition
 from twotowers.intervals import quantile
 
-HOLDS, FAILS = 0.98, 0.99
-"""Coverage of the interval of a number that surely meets its condition, and of one that surely does
-not: what keeps wrong decisions below 5 % where seeds are skewed (`benchmarks.validate`)."""
+HOLDS, FAILS = 0.9, 0.99
+"""Coverage of the interval of a number that surely meets its condition, and of all those of a claim
+of which one surely does not. What this promises: docs/verdicts.md, "Error rates of the rule"."""
 LEAST_ALONE = 8
-"""Seeds from which a number that none of them moves may be sure: 2^-8 is below (1 - FAILS) / 2."""
+"""Seeds from which a count that none of them moves may be sure: 2^-8 is below (1 - FAILS) / 2."""
+MOST_SEEDS = 1000
+"""Up to which a reason says how many seeds would decide."""
 
 Measurements = Sequence[tuple[Condition, object]]
 """Each condition with what a judge measured for it."""
 
 
-def decide(claim: Claim, results: pd.DataFrame) -> Judgement:
+def decide(claim: Claim, results: pd.DataFrame, level: float = HOLDS) -> Judgement:
     """The verdict on a claim, with regard to the chance of seeds.
 
     Args:
         claim: What is claimed.
         results: Long form with a column seed, and setting if there are several.
+        level: Coverage of the interval of a number that surely meets its condition.
     """
     try:
         pairs = claim.measure(results)
@@ -84,7 +86,7 @@ def decide(claim: Claim, results: pd.DataFrame) -> Judgement:
         reason = f"without one of the seeds: {lacking}"
         return replace(whole, verdict=UNDECIDED, reason=reason, cause=SEEDS)
     alone = cache(partial(_alone, claim, results, seeds)) if least >= LEAST_ALONE else list
-    return settle(claim, pairs, left, alone, least=least)
+    return settle(claim, pairs, left, alone, least=least, level=level)
 
 
 def settle(
@@ -94,6 +96,7 @@ def settle(
     alone: Callable[[], Sequence[Measurements]],
     *,
     least: int,
+    level: float = HOLDS,
 ) -> Judgement:
     """The verdict from what a judge measured on all results, and without each seed.
 
@@ -102,7 +105,8 @@ def settle(
         pairs: Each condition with its measurement, on all results.
         left: The same without each seed.
         least: The least number of seeds of a setting that has several, at least 2.
-        alone: Returns the same on each seed alone, or nothing. Asked if no seed moves a number.
+        alone: Returns the same on each seed alone, or nothing. Asked if no seed moves a count.
+        level: As of `decide`.
     """
     whole = outcome(claim, pairs)
     checked = [
@@ -116,7 +120,7 @@ def settle(
         np.concatenate([getattr(check, name) for check in checked])
         for name in ("slack", "met", "error")
     )
-    holds, fails = surely(slack, met, error, least - 1)
+    holds, fails = surely(slack, met, error, least - 1, level)
     ends = np.cumsum([len(check.slack) for check in checked])[:-1]
     wrong, right = (np.split(numbers, ends) for numbers in (fails, holds))
     if fails.any():
@@ -129,7 +133,7 @@ def settle(
     else:
         opened = [check for check, sure in zip(checked, right, strict=True) if not sure.all()]
         verdict = UNDECIDED
-        texts = (check.text(least - 1, numbers=len(slack)) for check in opened)
+        texts = (check.text(least, numbers=len(slack), level=level) for check in opened)
         reason = "open: " + "; ".join(texts)
     cause = SEEDS if verdict == UNDECIDED else ""
     return Judgement(verdict, whole.measured, reason, f"{held} of {len(left)}", cause)
@@ -155,7 +159,7 @@ def jackknife_error(slack: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def unmoved_error(error: np.ndarray, met: np.ndarray, alone: np.ndarray) -> np.ndarray:
-    """Errors, corrected where they are 0: chance alone can leave a count as it is.
+    """Errors of counts, corrected where they are 0: chance alone can leave a count as it is.
 
     Such a number keeps the error 0 if it meets its condition, and does so on each of enough seeds
     alone. Otherwise nothing is known, and the error is infinite. So it never surely fails: noise
@@ -181,7 +185,7 @@ def failing_width(error: np.ndarray, freedom: int, numbers: int) -> np.ndarray:
 
 
 def surely(
-    slack: np.ndarray, met: np.ndarray, error: np.ndarray, freedom: int
+    slack: np.ndarray, met: np.ndarray, error: np.ndarray, freedom: int, level: float = HOLDS
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which numbers surely meet their condition, and which surely do not.
 
@@ -191,8 +195,12 @@ def surely(
         slack, met, error: [..., numbers] of a claim: slack, whether it meets the condition, and its
             standard error.
         freedom: Degrees of freedom.
+        level: Coverage of the interval of a number that surely meets its condition.
     """
-    half, stricter = half_width(error, freedom), failing_width(error, freedom, slack.shape[-1])
+    half, stricter = (
+        half_width(error, freedom, level),
+        failing_width(error, freedom, slack.shape[-1]),
+    )
     certain = error == 0
     with np.errstate(invalid="ignore"):  # No distance, and no error either.
         return met & (certain | (slack - half > 0)), ~met & (certain | (slack + stricter < 0))
@@ -267,23 +275,32 @@ class _Check:
     error: np.ndarray
     held: np.ndarray
 
-    def text(self, freedom: int, *, numbers: int) -> str:
-        """The condition, and the interval of its weakest number, one of so many of the claim.
+    def text(self, seeds: int, *, numbers: int, level: float) -> str:
+        """The condition, how far its weakest number is from sure, and how many seeds would decide.
 
-        It is the interval that leaves the number open: the wider one if the number fails.
+        Args:
+            seeds: Behind the numbers.
+            numbers: How many the claim has.
+            level: As of `decide`.
         """
+        words = self.condition.words
         if not self.condition.relation:
-            return f"{self.condition.words} (not so in every seed, or fewer than {LEAST_ALONE})"
+            return f"{words} (not so in every seed, or fewer than {LEAST_ALONE})"
+        if self.condition.relation == SIGNIFICANT:
+            return f"{words} (it is not)"
         if np.isinf(self.error).any():
-            return f"{self.condition.words} (the same in every seed, which may be chance)"
-        half = np.where(
-            self.met, half_width(self.error, freedom), failing_width(self.error, freedom, numbers)
-        )
-        at = np.argmin(self.slack - half)
-        with np.errstate(invalid="ignore"):
-            ends = " to ".join(written(self.slack[at] + sign * half[at]) for sign in (-1, 1))
-        about = "step" if self.condition.relation in STEPS else "distance to the threshold"
-        return f"{self.condition.words} ({about}: {ends})"
+            return f"{words} (the same in every seed, which may be chance)"
+        if not np.isfinite(self.slack).all():
+            return f"{words} (not measured without each seed)"
+        wide = np.where(self.met, level, 1 - (1 - FAILS) / numbers)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = np.where(self.met, 1, -1) * np.abs(self.slack) / self.error
+        at = np.nanargmin(far)
+        more = np.arange(seeds + 1, MOST_SEEDS + 1)
+        enough = abs(far[at]) * np.sqrt(more / seeds) > quantile(more - 1, level=wide[at])
+        found = f"about {more[enough.argmax()]}" if enough.any() else f"more than {MOST_SEEDS:,}"
+        side = "holds" if self.met[at] else "fails"
+        return f"{words} ({side} by {abs(far[at]):.1f} standard errors; {found} seeds would decide)"
 
 
 def _check(
@@ -299,9 +316,9 @@ def _check(
     numbers = _finite(slack.to_numpy(float))
     met = condition.met(numbers)
     error = jackknife_error(numbers, _finite([_aligned(other, slack) for other in others]))
-    if isinstance(condition, Certain):
-        error = np.zeros(len(numbers))
-    elif not error.all():
+    if condition.relation == SIGNIFICANT:
+        error = np.where(met | (numbers <= -2), 0, np.inf)  # Chance is in the test.
+    elif condition.discrete and not error.all():
         ones = [_aligned(condition.slack(each[at][1]), slack) for each in alone()]
         error = unmoved_error(error, met, condition.met(np.reshape(ones, (-1, len(numbers)))))
     return _Check(condition, numbers, met, error, held)
