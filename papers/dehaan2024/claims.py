@@ -11,7 +11,7 @@ import pandas as pd
 from papers.dehaan2024.items.bins import bins
 from papers.dehaan2024.names import by_query, named
 from twotowers.claims.claims import OURS, Claims, NotTestable, in_order, seed_means
-from twotowers.claims.conditions import above, at_least, at_most, below, shown, written
+from twotowers.claims.conditions import above, at_least, at_most, below, shown, some, written
 from twotowers.claims.data_provenance import STAND_IN
 from twotowers.claims.statistics import select
 
@@ -147,7 +147,7 @@ def corrections_are_naive(results):
     "table2",
     "Sec. 4",
     "The expert is far ahead of all models of clicks",
-    at_least("nDCG@10 of the expert less that of the best of them", 0.1),
+    at_least("nDCG@10 of the expert less that of each of them", 0.1),
     expert="expert",
 )
 @CLAIMS.add(
@@ -155,24 +155,24 @@ def corrections_are_naive(results):
     "corrected",
     "the published folds",
     "On held-out folds, too, the expert is far ahead of all models of clicks",
-    at_least("nDCG@10 of the expert less that of the best of them", 0.1),
+    at_least("nDCG@10 of the expert less that of each of them", 0.1),
     also=("table2",),
     origin=OURS,
     expert="expert-folds",
 )
 def expert_is_ahead(results, *, expert):
     values = means(results, [*CLICKED, expert])
-    return values[expert] - values.drop(expert).max()
+    return values[expert] - values.drop(expert)
 
 
 @CLAIMS.add(
     "9",
     "fig1",
     "Sec. 5, App. C",
-    "The gain of two towers does not fall where the policy ranks well",
+    "The gain of two towers over a random ranking does not fall where the policy ranks well",
     at_least("slope of the gain over the policy's nDCG@10", 0),
     of="two-tower",
-    beside="naive",
+    beside="random",
 )
 @CLAIMS.add(
     "11",
@@ -194,11 +194,14 @@ def slope(results, *, of, beside):
     "fig1",
     "App. C",
     "Neither the naive model nor two towers beat the policy in every bin",
-    below("nDCG@10 less that of the policy, in the bin where it is least", 0),
+    *[
+        some(below(f"nDCG@10 of {name} less that of the policy, in a bin", 0))
+        for name in ("the naive model", "two towers")
+    ],
 )
 def not_in_every_bin(results):
     each = queries(results, ["two-tower", "naive"]).groupby("bin").mean()
-    return each[["naive", "two-tower"]].sub(each["policy"], axis=0).min()
+    return each["naive"] - each["policy"], each["two-tower"] - each["policy"]
 
 
 @CLAIMS.add(

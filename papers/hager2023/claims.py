@@ -3,7 +3,7 @@
 Thresholds are from the printed Table 2.2 where it decides. The README says what git shows of when
 they were set, and which were changed.
 
-The thesis tests over ten runs. Its own test decides claims 11 and 12, and needs ten.
+The thesis tests over ten runs. That there is no significant difference (11, 12, 16) needs ten.
 """
 
 from papers.hager2023.judges import analyses, grid, theory

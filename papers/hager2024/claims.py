@@ -5,6 +5,7 @@ Thresholds were set from the published values before any of ours were seen at sc
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from papers.hager2024.items.propensities import EM, ratios
@@ -12,8 +13,16 @@ from papers.hager2024.judges import artefacts, cross_encoders, tuning
 from papers.hager2024.judges.common import DEBIASED, NAIVE, SETS, cells, effects, means
 from papers.hager2024.names import METHODS, POINTWISE, RANKING
 from papers.hager2024.significance import changes, counted
-from twotowers.claims.claims import OURS, Claims, NotTestable, TooFewRuns, in_order, seed_means
-from twotowers.claims.conditions import above, at_least, at_most, below, exactly
+from twotowers.claims.claims import (
+    OURS,
+    Claims,
+    NotTestable,
+    TooFewRuns,
+    apart,
+    in_order,
+    seed_means,
+)
+from twotowers.claims.conditions import above, at_least, at_most, below, exactly, significant
 from twotowers.claims.metrics import correlation
 from twotowers.claims.statistics import select
 
@@ -25,7 +34,6 @@ ULTR_POINTWISE = POINTWISE[1:]
 
 def marks(results: pd.DataFrame, methods, metrics, sets=SETS) -> pd.Series:
     """1, -1 or 0 of each method, set and metric, by the thesis's tests."""
-    _enough_runs(results, metrics)
     tested = [changes(results, of, metrics=metrics) for of in sets]
     values = pd.concat(tested, ignore_index=True)
     keys = [(f"{of}-{method}", metric) for of in sets for method in methods for metric in metrics]
@@ -35,7 +43,8 @@ def marks(results: pd.DataFrame, methods, metrics, sets=SETS) -> pd.Series:
     return table.loc[keys].astype(float)
 
 
-def _enough_runs(results: pd.DataFrame, metrics) -> None:
+def enough_runs(results: pd.DataFrame, metrics) -> None:
+    """That nothing is significant is no evidence with fewer runs than the thesis's."""
     runs = select(results, metric=[f"query_{metric}" for metric in metrics])["seed"].nunique()
     if 0 < runs < RUNS:
         raise TooFewRuns(f"the thesis tests over {RUNS} runs, and here are {runs}")
@@ -89,11 +98,10 @@ def curves(results: pd.DataFrame, names, positions) -> pd.DataFrame:
     "fig3.2",
     "Sec. 3.3.2",
     "RegressionEM and the three estimators that harvest interventions agree",
-    at_most("the largest ratio of two estimates at positions 2 to 9", 1.3),
+    at_most("the ratio of any two estimates at positions 2 to 9", 1.3),
 )
 def estimators_agree(results):
-    values = curves(results, [*HARVESTED, EM], range(2, 10))
-    return values.max(axis=1) / values.min(axis=1)
+    return np.exp(apart(np.log(curves(results, [*HARVESTED, EM], range(2, 10)).T)))
 
 
 @CLAIMS.add(
@@ -124,26 +132,26 @@ def strong(results):
     "fig3.3",
     "Sec. 3.6.1",
     "LTR features and a random ranking beat all models on Baidu's MonoBERT",
-    above("DCG@10 of the random ranking less the best on Baidu's", 0),
-    above("DCG@10 of the worst on LTR features less the best on Baidu's", 0),
+    above("DCG@10 of the random ranking less each on Baidu's", 0),
+    above("DCG@10 of each on LTR features less each on Baidu's", 0),
 )
 def baidu_is_worst(results):
-    best = cells(results, METHODS, ["baidu"]).to_numpy().max()
-    worst = cells(results, METHODS, ["ltr"]).to_numpy().min()
-    return means(results, ["random"]).iloc[0] - best, worst - best
+    baidu, ltr = (cells(results, METHODS, [of])[of] for of in ("baidu", "ltr"))
+    return means(results, ["random"]).iloc[0] - baidu, np.subtract.outer(
+        *(of.to_numpy() for of in (ltr, baidu))
+    )
 
 
 @CLAIMS.add(
     "9",
     "fig3.3",
     "Sec. 3.6.1",
-    "Our MonoBERT beats LTR features, which beat Baidu's, method by method",
-    above("DCG@10 with ours less that with LTR features", 0),
-    above("DCG@10 with LTR features less that with Baidu's", 0),
+    "Our MonoBERT and LTR features beat Baidu's MonoBERT, method by method",
+    above("DCG@10 less that with Baidu's", 0),
 )
 def order_of_features(results):
     values = cells(results, METHODS)
-    return values["ours"] - values["ltr"], values["ltr"] - values["baidu"]
+    return values[["ours", "ltr"]].sub(values["baidu"], axis="index")
 
 
 @CLAIMS.add(
@@ -165,14 +173,14 @@ def order_of_losses(results):
     "fig3.3",
     "Sec. 3.6.1",
     "Losses and features matter more than unbiased methods",
-    below("the largest gain by a method", 1, "times the smallest step between naive losses"),
-    below("the largest gain by a method, too,", 1, "times the smallest step between features"),
+    below("the mean gain by a method", 1, "times the mean step between naive losses"),
+    below("the mean gain by a method, too,", 1, "times the mean step from Baidu's features"),
 )
 def losses_matter_more(results):
-    gain = effects(results, DEBIASED).to_numpy().max()
-    losses = cells(results, NAIVE).diff().iloc[1:].to_numpy().min()
-    features = cells(results, METHODS)[["baidu", "ltr", "ours"]].diff(axis=1).iloc[:, 1:]
-    return (gain, losses), (gain, features.to_numpy().min())
+    gain = effects(results, DEBIASED).to_numpy().mean()
+    losses = cells(results, NAIVE).diff().iloc[1:].to_numpy().mean()
+    features = np.mean(order_of_features(results).to_numpy())
+    return (gain, losses), (gain, features)
 
 
 @CLAIMS.add(
@@ -185,6 +193,7 @@ def losses_matter_more(results):
     chance=False,
 )
 def two_towers_do_not_always_gain(results):
+    enough_runs(results, ["dcg@10"])
     return int(marks(results, ["two-tower"], ["dcg@10"]).gt(0).sum())
 
 
@@ -193,12 +202,11 @@ def two_towers_do_not_always_gain(results):
     "table3.4",
     "Sec. 3.6.1",
     "Pointwise IPS is significantly worse than the naive model on both MonoBERT sets",
-    exactly("sign of the significant difference in DCG@10", -1),
+    significant("the loss in DCG@10"),
     also=("table3.3",),
-    chance=False,
 )
 def pointwise_ips_harms(results):
-    return marks(results, ["point-ips"], ["dcg@10"], ["baidu", "ours"])
+    return -marks(results, ["point-ips"], ["dcg@10"], ["baidu", "ours"])
 
 
 @CLAIMS.add(
@@ -207,16 +215,14 @@ def pointwise_ips_harms(results):
     "Sec. 3.6.1",
     "RegressionEM is the only pointwise method with significant gains in ranking",
     at_least("number of its significant gains", 1),
-    exactly("number of significant gains of two-tower models and IPS", 0),
+    at_most("the mark of two-tower models and IPS", 0),
     also=("table3.3", "table3.4"),
     chance=False,
 )
 def only_em_gains(results):
-    gains = {
-        name: int(marks(results, names, RANKING).gt(0).sum())
-        for name, names in (("own", ["regression-em"]), ("others", ["two-tower", "point-ips"]))
-    }
-    return gains["own"], gains["others"]
+    enough_runs(results, RANKING)
+    own = marks(results, ["regression-em"], RANKING)
+    return int(own.gt(0).sum()), marks(results, ["two-tower", "point-ips"], RANKING)
 
 
 @CLAIMS.add(
@@ -224,10 +230,9 @@ def only_em_gains(results):
     "table3.4",
     "Sec. 3.6.1",
     "Listwise IPS and DLA gain significantly, and little, on our MonoBERT and on LTR features",
-    exactly("sign of the significant difference in DCG@10", 1),
+    significant("the gain in DCG@10"),
     below("gain in DCG@10", 0.1),
     also=("table3.5",),
-    chance=False,
 )
 def listwise_gains_are_small(results):
     methods, sets = ["list-ips", "list-dla"], ["ours", "ltr"]
@@ -245,6 +250,7 @@ def listwise_gains_are_small(results):
     chance=False,
 )
 def pairwise_debiasing_does_not_help(results):
+    enough_runs(results, RANKING)
     values = marks(results, ["paird"], RANKING)
     return int(values.gt(0).sum()), int(values.lt(0).sum())
 
@@ -265,11 +271,11 @@ def clicks_are_predicted_better(results):
     "fig3.4",
     "Sec. 3.6.3",
     "Two-tower models predict clicks best",
-    above("NLL of the best other model less that of the two-tower model", 0),
+    above("NLL of each other model less that of the two-tower model", 0),
 )
 def two_towers_predict_best(results):
     values = cells(results, POINTWISE, metric="held_out_loss")
-    return values.drop("two-tower").min() - values.loc["two-tower"]
+    return values.drop("two-tower") - values.loc["two-tower"]
 
 
 @CLAIMS.add(
@@ -277,11 +283,10 @@ def two_towers_predict_best(results):
     "fig3.2",
     "Sec. 3.6.3",
     "RegressionEM learns the position bias that interventions tell",
-    at_most("the largest ratio of it and All Pairs at positions 2 to 9", 1.3),
+    at_most("the ratio of it and All Pairs at positions 2 to 9", 1.3),
 )
 def em_learns_bias(results):
-    values = curves(results, ["all_pairs_published", EM], range(2, 10))
-    return values.max(axis=1) / values.min(axis=1)
+    return np.exp(apart(np.log(curves(results, ["all_pairs_published", EM], range(2, 10)).T)))
 
 
 @CLAIMS.add(
@@ -303,21 +308,19 @@ def gains_do_not_agree(results):
     "fig3.3",
     "Sec. 3.6.3",
     "BM25 beats every model that is trained on clicks",
-    above("DCG@10 of BM25 less that of the best model", 0),
+    above("DCG@10 of BM25 less that of each model", 0),
+    sets=SETS,
 )
-def bm25_is_best(results):
-    return means(results, ["bm25"]).iloc[0] - cells(results, METHODS).to_numpy().max()
-
-
 @CLAIMS.add(
     "27",
     "fig3.3",
     "Sec. 3.6.3",
     "Models that read BM25 rank worse than BM25",
-    above("DCG@10 of BM25 less that of the best model of LTR features", 0),
+    above("DCG@10 of BM25 less that of each model of LTR features", 0),
+    sets=("ltr",),
 )
-def bm25_among_features(results):
-    return means(results, ["bm25"]).iloc[0] - cells(results, METHODS, ["ltr"]).to_numpy().max()
+def bm25_is_best(results, *, sets):
+    return means(results, ["bm25"]).iloc[0] - cells(results, METHODS, sets)
 
 
 @CLAIMS.add(
@@ -435,7 +438,7 @@ def dropout_costs_less(results):
     chance=False,
 )
 def fewer_by_query(results):
-    _enough_runs(results, RANKING)
+    enough_runs(results, RANKING)
     values = counted(results).groupby("unit")["value"].sum()
     if not values.any():
         raise NotTestable("no tests of any method")

@@ -27,7 +27,7 @@ from twotowers.claims.claims import (
     judge,
     verdict_of,
 )
-from twotowers.claims.conditions import STEPS, UPPER, Condition
+from twotowers.claims.conditions import SIGNIFICANT, STEPS, UPPER, Condition
 from twotowers.claims.data_provenance import REAL, STAND_IN, UNVERIFIED
 from twotowers.root import ROOT
 
@@ -71,8 +71,8 @@ def noisy(results: pd.DataFrame) -> pd.DataFrame:
     return results.assign(value=values.where(values.isin([0, 1]), values * (1 + noise)))
 
 
-# All that these claims are about is published, and does not bear out three of them.
-REFUTED = {("hager2025", name) for name in ("3c", "6f", "9b")}
+# All that these claims are about is published, and does not bear out two of them.
+REFUTED = {("hager2025", name) for name in ("6f", "9b")}
 PUBLISHED = {
     name for name in CLAIMS if name[0] == "hager2025" and int(name[1].rstrip(ascii_lowercase)) <= 10
 }
@@ -130,6 +130,8 @@ def moved(condition: Condition, measured, side: int):
         return side > 0
     if condition.relation in STEPS:
         return [0, side * STEPS[condition.relation]]
+    if condition.relation == SIGNIFICANT:
+        return side
     unit = float(np.ravel(measured[1])[0]) if condition.of else 1.0
     off = 0 if condition.relation == "exactly" and side > 0 else 1e-6
     number = condition.threshold * unit + off * side * (-1 if condition.relation in UPPER else 1)

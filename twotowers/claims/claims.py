@@ -244,11 +244,14 @@ def outcome(claim: Claim, pairs: Iterable[tuple[Condition, object]]) -> Judgemen
 
 def verdict_of(pairs: Iterable[tuple[Condition, object]]) -> tuple[str, str]:
     """The verdict on what a judge measured, and its reason."""
+    pairs = list(pairs)
     failed = [each for each, measured in pairs if each.judged and not each.met_by(measured)]
     if not failed:
         return REPRODUCED, ""
     if all(condition.otherwise for condition in failed):
         return NOT_TESTABLE, failed[0].otherwise
+    if all(each.finds_nothing(measured) for each, measured in pairs if each in failed):
+        return UNDECIDED, "open: " + "; ".join(f"{each.words} (it is not)" for each in failed)
     return CONTRADICTED, failing(failed)
 
 
@@ -301,6 +304,28 @@ def means_of(
 ) -> list[pd.Series]:
     """`seed_means` of each of several metrics."""
     return [seed_means(results, over, **where, metric=metric) for metric in metrics]
+
+
+def apart(values: pd.Series | pd.DataFrame) -> pd.DataFrame:
+    """How far any two values are apart; of a table, any two rows in each column.
+
+    A spread is the largest of them. To be sure of it, judges return them all.
+
+    >>> apart(pd.Series({"a": 1.0, "b": 4.0, "c": 2.0})).squeeze().to_dict()
+    {'a and b': 3.0, 'a and c': 1.0, 'b and c': 2.0}
+    """
+    table = values.to_frame("") if isinstance(values, pd.Series) else values
+    names = [
+        ", ".join(
+            each if isinstance(each, str) else short(each)
+            for each in (row if isinstance(row, tuple) else (row,))
+        )
+        for row in table.index
+    ]
+    one, other = np.triu_indices(len(table), 1)
+    labels = [f"{names[a]} and {names[b]}" for a, b in zip(one, other, strict=True)]
+    numbers = table.to_numpy(float)
+    return pd.DataFrame(np.abs(numbers[one] - numbers[other]), labels, table.columns)
 
 
 def rows_of(results: pd.DataFrame, **where) -> pd.DataFrame:

@@ -29,6 +29,8 @@ STEPS = {"rises with each step": 1, "falls with each step": -1}
 SIGNIFICANT = "significant"
 """The relation of a number that is a test itself: 1 or more if it finds what is claimed, -1 or less
 if it finds the opposite, and between if it cannot tell."""
+OPPOSITE = -2
+"""The slack of such a number from which down it finds the opposite."""
 STRICT = {"above", "below", *STEPS}
 RELATIONS = [*sorted(LOWER | UPPER), "exactly"]
 """Relations to a threshold."""
@@ -54,6 +56,7 @@ class Condition:
         judged: False for a number that is shown only.
         discrete: Whether the value is a count, a share of few, a rank correlation or a word, which
             chance alone may leave as it is.
+        some: Whether it is enough that one of several values meets it.
         digits: Behind the point. By default three, or one more than the threshold has; four of
             pairs.
 
@@ -74,6 +77,7 @@ class Condition:
     otherwise: str = ""
     judged: bool = True
     discrete: bool = False
+    some: bool = False
     digits: int | None = None
 
     @property
@@ -123,9 +127,17 @@ class Condition:
         return slack > 0 if self.relation in STRICT else slack >= 0
 
     def met_by(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> bool:
-        """Whether every value satisfies the condition. No value at all does not."""
-        met = self.met(self.slack(measured))
-        return bool(met.size and met.all())
+        """Whether the values satisfy the condition. No value at all does not."""
+        return self.met_together(self.slack(measured))
+
+    def met_together(self, slack: ArrayLike) -> bool:
+        """Whether every value satisfies the condition, or one if `some` is enough, by its slack."""
+        met = self.met(slack)
+        return bool(met.any() if self.some else met.size and met.all())
+
+    def finds_nothing(self, measured: ArrayLike) -> bool:
+        """Whether it asks for what a test finds, which finds neither this nor the opposite."""
+        return self.relation == SIGNIFICANT and bool((self.slack(measured) > OPPOSITE).all())
 
     def text(
         self, measured: ArrayLike | tuple[ArrayLike, ArrayLike], names: Names | None = None
@@ -210,6 +222,11 @@ def exactly(quantity: str, threshold: float) -> Condition:
 def significant(quantity: str) -> Condition:
     """A test of the paper's finds the quantity: see SIGNIFICANT."""
     return Condition(quantity, SIGNIFICANT, 1)
+
+
+def some(condition: Condition) -> Condition:
+    """The condition, which one of several values must meet."""
+    return replace(condition, some=True)
 
 
 def counted(condition: Condition) -> Condition:

@@ -5,9 +5,14 @@
 >>> results = pd.DataFrame(rows, columns=["setting", "seed", "temperature", "metric", "value"])
 >>> gates = gates_of(results.assign(position=None))
 >>> gates["lane"].tolist(), gates["value"].round(3).tolist(), gates["fails"].tolist()
-(['temperature .2', 'temperature 1'], [0.02, -0.01], [False, True])
+(['temperature .2', 'temperature 1'], [0.02, -0.01], [False, False])
+>>> gates = gates_of(results.query("seed == 2").assign(position=None))
+>>> gates["fails"].tolist()
+[False, True]
 >>> of_failing(results, gates).tolist()
 [False, False, True, True]
+
+The mean of the second lane is below 0, but two such seeds cannot tell; the second alone can.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.claims.conditions import short, written
+from twotowers.claims.statistics import mean_interval
 
 CONSTANT, RANKS, DOCUMENTS = "constant", "ranks", "documents"
 """The trivial predictors of clicks."""
@@ -32,6 +38,8 @@ PREDICTS, STOPPED, STARTS = "predicts", "stopped", "starts"
 """The gates."""
 LEAST_GAIN, MOST_FALL, MOST_RANGE = 0.0, 1e-3, 0.1
 """A gain must be above, a fall and a range of position bias must be at most these."""
+LEVEL = 0.9
+"""Coverage of the interval of a mean over seeds that surely fails: one-sided, .05."""
 WORDS = {
     GAIN + CONSTANT: "predicts clicks better than a constant by",
     GAIN + RANKS: "predicts clicks better than the rates of ranks by",
@@ -74,9 +82,9 @@ def _rows(setting: str, results: pd.DataFrame) -> Iterator[tuple]:
     ]
     lanes = [name for name in numbers if name not in _FIXED and numbers[name].notna().any()]
     for (metric, *values), own in numbers.groupby(["metric", *lanes], sort=False, dropna=False):
-        value = np.mean(own["value"].to_numpy())
+        low, value, high = _ends(own["value"])
         gain = metric != FALL
-        passed = value > LEAST_GAIN if gain else value <= MOST_FALL
+        passed = high > LEAST_GAIN if gain else low <= MOST_FALL
         passed |= metric.startswith(BESIDE)
         gate, columns = PREDICTS if gain else STOPPED, dict(zip(lanes, values, strict=True))
         yield setting, lane_text(columns), gate, metric, value, not passed, columns
@@ -88,9 +96,18 @@ def _rows_of_starts(setting: str, results: pd.DataFrame, lanes: list[str]) -> It
     bias = results[results["metric"] == "position_bias"]
     for values, own in bias.groupby(lanes, sort=False) if lanes else [((), bias)]:
         ranges = own.groupby(["seed", "position"])["value"].agg(np.ptp)
-        value = ranges.groupby("seed").max().mean()
+        low, value, _ = _ends(ranges.groupby("seed").max())
         columns = dict(zip(lanes, values, strict=True))
-        yield setting, lane_text(columns), STARTS, STARTS, value, not value <= MOST_RANGE, columns
+        yield setting, lane_text(columns), STARTS, STARTS, value, not low <= MOST_RANGE, columns
+
+
+def _ends(values: pd.Series) -> tuple[float, float, float]:
+    """A mean over seeds between the ends of its interval, which are itself if there is one seed."""
+    mean = values.to_numpy().mean()
+    if len(values) < 2:
+        return mean, mean, mean
+    low, high = mean_interval(mean, values.std(ddof=1), len(values), level=LEVEL)
+    return float(low), mean, float(high)
 
 
 def of_failing(results: pd.DataFrame, gates: pd.DataFrame) -> pd.Series:

@@ -30,6 +30,7 @@ from twotowers.claims.claims import (
     judge,
     verdict_of,
 )
+from twotowers.claims.conditions import SIGNIFICANT, Condition
 from twotowers.claims.data_provenance import REAL, SIMULATION, weakest
 from twotowers.claims.gates import failing_text, gates_of, of_failing
 from twotowers.claims.published import about
@@ -65,24 +66,52 @@ FEW, RESAMPLES = 3, 30
 """Runs of a resample of the authors' runs, as many as most papers have; and the most resamples."""
 
 
-def rests_on(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> str:
-    """The fits that a claim rests on and whose gates fail, as a text; empty if there are none.
+SLIGHT, FAR = 1e-6, 10.0
+"""By how much fits are moved, beside 1 + their size, to see which numbers rest on them: numbers
+that change smoothly, and counts."""
 
-    A claim rests on them if its judge cannot do without them, or measures other numbers.
+
+def rests_on(claim: Claim, results: pd.DataFrame, rows: pd.Series) -> list[np.ndarray]:
+    """Of each condition, which numbers rest on some rows: those that move as the rows are moved.
 
     Args:
         claim: What is claimed.
         results: What its judge sees.
-        gates: From `twotowers.claims.gates.gates_of`.
+        rows: Of each row of the results, whether it is one of them.
     """
-    pairs, failing = claim.measure(results), gates[gates["fails"]]
-    rows = of_failing(results, failing)
-    if not rows.any() or not differs(claim, pairs, results[~rows]):
-        return ""
-    here = failing[failing["setting"].isin(results["setting"].unique())]
-    settings = [own for _, own in here.groupby("setting", sort=False)]
-    alone = [own for own in settings if differs(claim, pairs, results[~of_failing(results, own)])]
-    return failing_text(pd.concat(alone or settings))
+    value, pairs = results["value"], claim.measure(results)
+    size = (1 + value.abs()).where(rows, 0)
+    noise = np.random.default_rng(0).uniform(0.5, 1, len(results))
+
+    def moved(step) -> list[np.ndarray]:
+        try:
+            others = claim.measure(results.assign(value=value + step * size))
+        except (NotTestable, TooFewRuns):
+            others = None
+        return [
+            np.ones(len(_slack(condition, own)), bool)
+            if others is None
+            else _differing(_slack(condition, own), _slack(condition, others[at][1]))
+            for at, (condition, own) in enumerate(pairs)
+        ]
+
+    slightly, up, down = moved(SLIGHT * noise), moved(FAR), moved(-FAR)
+    return [
+        up[at] | down[at] if condition.discrete or condition.relation == SIGNIFICANT else own
+        for at, ((condition, _), own) in enumerate(zip(pairs, slightly, strict=True))
+    ]
+
+
+def _slack(condition: Condition, measured: object) -> np.ndarray:
+    """The numbers of a condition; none if it is not judged."""
+    return condition.slack(measured).to_numpy(float) if condition.judged else np.empty(0)
+
+
+def _differing(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Which numbers differ; all if there are more or fewer."""
+    if len(one) != len(other):
+        return np.ones(len(one), bool)
+    return (one != other) & ~(np.isnan(one) & np.isnan(other))
 
 
 def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
@@ -190,14 +219,26 @@ def asked_once(judge: Callable) -> Callable:
 
 
 def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgement:
-    """The verdict on a claim, with regard to the chance of seeds and to gates of fits."""
+    """The verdict on a claim, with regard to the chance of seeds and to gates of fits.
+
+    It is undecided if it would be another without the numbers that rest on fits that fail.
+    """
     judgement = decide(claim, results)
-    if not claim.gated or judgement.verdict not in ANSWERS:
+    failing = gates[gates["fails"]]
+    rows = of_failing(results, failing)
+    if not claim.gated or judgement.verdict not in ANSWERS or not rows.any():
         return judgement
-    failing = rests_on(claim, results, gates)
-    if not failing:
+    moved = rests_on(claim, results, rows)
+    judged = [own.any() for own, each in zip(moved, claim.conditions, strict=True) if each.judged]
+    if not any(judged) or decide(claim, results, without=moved).verdict == judgement.verdict:
         return judgement
-    reason = f"rests on fits that fail a gate: {failing}"
+    here = failing[failing["setting"].isin(results["setting"].unique())]
+    settings = [own for _, own in here.groupby("setting", sort=False)]
+    alone = [
+        own for own in settings
+        if any(each.any() for each in rests_on(claim, results, of_failing(results, own)))
+    ]  # fmt: skip
+    reason = f"rests on fits that fail a gate: {failing_text(pd.concat(alone or settings))}"
     return replace(judgement, verdict=UNDECIDED, reason=reason, cause=GATE)
 
 

@@ -41,7 +41,7 @@ from twotowers.claims.claims import (
     judge,
     outcome,
 )
-from twotowers.claims.conditions import SIGNIFICANT, Condition
+from twotowers.claims.conditions import OPPOSITE, SIGNIFICANT, Condition
 from twotowers.intervals import quantile
 
 HOLDS, FAILS = 0.9, 0.99
@@ -56,13 +56,20 @@ Measurements = Sequence[tuple[Condition, object]]
 """Each condition with what a judge measured for it."""
 
 
-def decide(claim: Claim, results: pd.DataFrame, level: float = HOLDS) -> Judgement:
+def decide(
+    claim: Claim,
+    results: pd.DataFrame,
+    level: float = HOLDS,
+    without: Sequence[np.ndarray] | None = None,
+) -> Judgement:
     """The verdict on a claim, with regard to the chance of seeds.
 
     Args:
         claim: What is claimed.
         results: Long form with a column seed, and setting if there are several.
         level: Coverage of the interval of a number that surely meets its condition.
+        without: Of each condition, which numbers do not count; all do if it is None. A condition
+            of which none counts is open.
     """
     try:
         pairs = claim.measure(results)
@@ -70,7 +77,7 @@ def decide(claim: Claim, results: pd.DataFrame, level: float = HOLDS) -> Judgeme
         return judge(claim, results)
     whole = outcome(claim, pairs)
     if not claim.chance:
-        return whole
+        return whole if without is None else _of_kept(whole, pairs, without)
     seeds, least = seeds_of(results)
     if least < 2 and whole.verdict == NOT_TESTABLE:
         return whole
@@ -86,7 +93,7 @@ def decide(claim: Claim, results: pd.DataFrame, level: float = HOLDS) -> Judgeme
         reason = f"without one of the seeds: {lacking}"
         return replace(whole, verdict=UNDECIDED, reason=reason, cause=SEEDS)
     alone = cache(partial(_alone, claim, results, seeds)) if least >= LEAST_ALONE else list
-    return settle(claim, pairs, left, alone, least=least, level=level)
+    return settle(claim, pairs, left, alone, least=least, level=level, without=without)
 
 
 def settle(
@@ -97,6 +104,7 @@ def settle(
     *,
     least: int,
     level: float = HOLDS,
+    without: Sequence[np.ndarray] | None = None,
 ) -> Judgement:
     """The verdict from what a judge measured on all results, and without each seed.
 
@@ -106,11 +114,11 @@ def settle(
         left: The same without each seed.
         least: The least number of seeds of a setting that has several, at least 2.
         alone: Returns the same on each seed alone, or nothing. Asked if no seed moves a count.
-        level: As of `decide`.
+        level, without: As of `decide`.
     """
     whole = outcome(claim, pairs)
     checked = [
-        _check(at, pairs, left, alone)
+        _check(at, pairs, left, alone, None if without is None else without[at], least, level)
         for at, (condition, _) in enumerate(pairs)
         if condition.judged
     ]
@@ -308,20 +316,53 @@ def _check(
     pairs: Measurements,
     left: Sequence[Measurements],
     alone: Callable[[], Sequence[Measurements]],
+    without: np.ndarray | None,
+    seeds: int,
+    level: float,
 ) -> _Check:
     condition, measured = pairs[at]
     slack = condition.slack(measured)
     others = [condition.slack(each[at][1]) for each in left]
-    held = np.array([other.size and condition.met(other).all() for other in others])
+    held = np.array([condition.met_together(other) for other in others])
     numbers = _finite(slack.to_numpy(float))
     met = condition.met(numbers)
     error = jackknife_error(numbers, _finite([_aligned(other, slack) for other in others]))
     if condition.relation == SIGNIFICANT:
-        error = np.where(met | (numbers <= -2), 0, np.inf)  # Chance is in the test.
+        error = np.where(met | (numbers <= OPPOSITE), 0, np.inf)  # Chance is in the test.
     elif condition.discrete and not error.all():
         ones = [_aligned(condition.slack(each[at][1]), slack) for each in alone()]
         error = unmoved_error(error, met, condition.met(np.reshape(ones, (-1, len(numbers)))))
+    if without is not None:
+        # What does not count neither fails nor holds, if nothing else of its condition does.
+        met = met | without
+        error = np.where(without, np.inf if without.all() else 0, error)
+    if condition.some:
+        numbers, met, error = _surest(numbers, met, error, seeds - 1, level)
     return _Check(condition, numbers, met, error, held)
+
+
+def _surest(
+    slack: np.ndarray, met: np.ndarray, error: np.ndarray, freedom: int, level: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of numbers of which one is enough, the surest: its error is larger by Bonferroni."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = np.where(error == 0, np.where(met, np.inf, -np.inf), slack / error)
+    at = [np.nan_to_num(far, nan=-np.inf).argmax()]
+    one, several = (quantile(freedom, level=1 - (1 - level) / k) for k in (1, len(slack)))
+    return slack[at], met[at], error[at] * several / one
+
+
+def _of_kept(whole: Judgement, pairs: Measurements, without: Sequence[np.ndarray]) -> Judgement:
+    """The verdict of a claim that no chance enters, on the numbers that count."""
+    judged = [
+        (condition.met(condition.slack(measured)), dropped)
+        for (condition, measured), dropped in zip(pairs, without, strict=True)
+        if condition.judged and not condition.otherwise
+    ]
+    if any((~met & ~dropped).any() for met, dropped in judged):
+        return replace(whole, verdict=CONTRADICTED)
+    verdict = UNDECIDED if any(dropped.all() for _, dropped in judged) else REPRODUCED
+    return replace(whole, verdict=verdict)
 
 
 def _finite(slack) -> np.ndarray:

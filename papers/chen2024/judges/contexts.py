@@ -68,7 +68,7 @@ def means(results: pd.DataFrame, dataset: str, metric: str) -> pd.DataFrame:
 @CLAIMS.add(
     "12", "table6", "App. D.4, Table 6",
     "DLA depends on where it starts, though it fits clicks equally well",
-    at_most("the larger click MSE of the two starts", AS_WELL, "times the smaller"),
+    at_most("click MSE from either start", AS_WELL, "times that from the other"),
     above("MCC lost by the random start", HARM), above("nDCG@10 lost by the random start", HARM),
     shown("MCC"), shown("nDCG@10"),
     parts=DATASETS,
@@ -78,7 +78,7 @@ def start_matters(results: pd.DataFrame, dataset: str) -> Measured:
         means(results, dataset, metric).loc["plain"] for metric in ("mcc", "ndcg@10", "click_mse")
     )
     lost = [m["ones"] - m["random"] for m in (mcc, gain)]
-    return (error.max(), error.min()), *lost, mcc, gain
+    return (error, error[::-1].to_numpy()), *lost, mcc, gain
 
 
 @CLAIMS.add(
@@ -110,14 +110,15 @@ def merging_wins(results: pd.DataFrame, dataset: str, metrics: Sequence[str]) ->
             "no debias": mean(results, f"{dataset}{NAIVE}", "plain", metric),
         }  # fmt: skip
     table = pd.DataFrame(measured)
-    return [*(table.loc["merging"] - table.drop("merging").max()), table.T]
+    leads = table.loc["merging"] - table.drop("merging")
+    return [*(leads[metric] for metric in leads), table.T]
 
 
 for letters, split, metrics in (("ac", "training", TRAINING), ("bd", "test", TEST)):
     CLAIMS.add(
         "13", "table2", "Sec. 5.2, Table 2",
         "Node merging beats no debias and DLA under contextual bias",
-        *[at_least(f"the lead over both in {metric_name(metric)}", LEAD) for metric in metrics],
+        *[at_least(f"the lead over each in {metric_name(metric)}", LEAD) for metric in metrics],
         shown("found"),
         parts={f"{label}, {split}": {**lane, "metrics": metrics}
                for label, lane in DATASETS.items()},

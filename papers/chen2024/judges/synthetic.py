@@ -19,8 +19,8 @@ from papers.chen2024.judges.cells import (
     dla_means,
 )
 from papers.chen2024.judges.words import NAMES, metric_name
-from twotowers.claims.claims import Claims, Measured
-from twotowers.claims.conditions import above, at_least, at_most, below, short, shown
+from twotowers.claims.claims import Claims, Measured, apart
+from twotowers.claims.conditions import above, at_least, at_most, below, short, shown, some
 from twotowers.claims.statistics import select
 
 CLAIMS = Claims(names=NAMES)
@@ -59,7 +59,7 @@ def only_connected_is_perfect(results: pd.DataFrame) -> Measured:
         values = dla_means(results, LISTS, metric, over).unstack("views")
         check_clicks(values)
         worst.append(values.loc[1, CLICKS])
-        best.append(values.loc[[2, 3, 4]].max(axis=None))
+        best.append(values.loc[[2, 3, 4]])
     return [*worst, *best]
 
 
@@ -72,8 +72,7 @@ def only_connected_is_perfect(results: pd.DataFrame) -> Measured:
 def larger_k_no_different(results: pd.DataFrame) -> Measured:
     """No difference: at most that which tells two methods apart (claim 2a)."""
     mean = runs_of_mcc(results, {"components": (2, 3, 4)}, method="rate_dla").mean(axis="columns")
-    pairs = pd.Series({f"{a} and {b}": mean[a] - mean[b] for a, b in ((2, 3), (2, 4), (3, 4))})
-    return pairs.abs(), mean
+    return apart(mean), mean
 
 
 @CLAIMS.add(
@@ -100,14 +99,14 @@ def runs_of_mcc(results: pd.DataFrame, over: dict, **where) -> pd.DataFrame:
     "differently",
     below("each click MSE", FITTED),
     *[below(f"each {metric_name(name)}", poor) for name, poor in POOR.items()],
-    above("the largest difference of two methods in MCC", DISPARATE),
+    some(above("a difference of two methods in MCC", DISPARATE)),
 )  # fmt: skip
 def fitted_but_poor(results: pd.DataFrame) -> Measured:
     error, mcc, gain = (
         dla_means(results, LISTS, metric, {"method": METHODS}, components=2, views=CLICKS)
         for metric in ("click_mse", *POOR)
     )
-    return error, mcc, gain, mcc.max() - mcc.min()
+    return error, mcc, gain, apart(mcc)
 
 
 @CLAIMS.add(

@@ -8,7 +8,7 @@ from scipy.stats import kendalltau
 
 from papers.clax2025.names import CALLED, HIDDEN, NINTH
 from twotowers.claims.claims import OURS, Claims, Measured, seed_means
-from twotowers.claims.conditions import above, at_least, at_most, below, shown
+from twotowers.claims.conditions import above, at_least, at_most, below, counted, shown
 from twotowers.models.names import MODELS
 
 CLAIMS = Claims(names={"model": CALLED, "position": "rank"})
@@ -55,8 +55,7 @@ def identical(results: pd.DataFrame) -> Measured:
 
 @CLAIMS.add(
     "4", "fig5.1", "Figure 5.1", "The models' order by perplexity is the published one",
-    at_least("Kendall's tau between our order and the published one", 0.7),
-    below("the perplexity of DBN, the best one published", 1, "times that of PBM"),
+    counted(at_least("Kendall's tau between our order and the published one", 0.7)),
     shown("our order"),
     gated=False,
 )  # fmt: skip
@@ -64,19 +63,19 @@ def ordered(results: pd.DataFrame) -> Measured:
     values = of(results, "gradient", PUBLISHED_ORDER, PERPLEXITY)
     tau = kendalltau(values.to_numpy(), np.arange(len(values))).statistic
     order = " ".join(values.sort_values(kind="stable").index).upper()
-    return tau, (values["dbn"], values["pbm"]), order
+    return tau, order
 
 
 @CLAIMS.add(
     "5", "fig5.1", "Figure 5.1", "The cascade model cannot explain what is clicked below a click",
     # Published: 2.903, where the worst of the others has 1.526. It holds by construction: a click
     # there has probability 1e-8, whatever the fit is.
-    above("CM's conditional perplexity", 1, "times the highest of the other models"),
+    above("CM's conditional perplexity", 1, "times that of each other model"),
     gated=False,
 )  # fmt: skip
 def one_click(results: pd.DataFrame) -> Measured:
     values = of(results, "gradient", MODELS, CONDITIONAL)
-    return [(values["cm"], values.drop("cm").max())]
+    return [(values["cm"], values.drop("cm"))]
 
 
 @CLAIMS.add(
@@ -152,8 +151,8 @@ def enough(results: pd.DataFrame) -> Measured:
     "44", "definitions", "Eq. 5.14; ours",
     "The models' order does not depend on the definition of perplexity",
     # The authors have 1.310 and 1.298 of PBM.
-    at_least("Kendall's tau between the orders by the mean over ranks and by Eq. 5.14, given the "
-             "clicks above", 0.8),
+    counted(at_least("Kendall's tau between the orders by the mean over ranks and by Eq. 5.14, "
+                     "given the clicks above", 0.8)),
     below("every model but CM, given the clicks above: Eq. 5.14", 1, "times the mean over ranks"),
     origin=OURS, gated=False,
 )  # fmt: skip

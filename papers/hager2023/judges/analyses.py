@@ -77,9 +77,8 @@ def bias_costs(results) -> Measured:
 @CLAIMS.add(
     "23", "weighted", "Section 2.5.2",
     "Results hold up on raw clicks, without averaging click rates",
-    above("the lead of PBM over IPS on raw clicks", 0),
-    at_most("the size of its difference to the lead on averaged rates", 0.02),
-    shown("the lead on averaged rates"),
+    at_most("how far the lead of PBM over IPS on raw clicks is from that on averaged rates", 0.02),
+    shown("the lead on raw clicks"), shown("the lead on averaged rates"),
 )  # fmt: skip
 def on_raw_clicks(results) -> Measured:
     def leads(log):
@@ -92,7 +91,7 @@ def on_raw_clicks(results) -> Measured:
         return means["pbm"] - means["ips"]
 
     raw, averaged = leads("raw"), leads("istella-few")
-    return raw, (raw - averaged).abs(), averaged
+    return (raw - averaged).abs(), raw, averaged
 
 
 @CLAIMS.add(

@@ -29,13 +29,13 @@ def cross(results: pd.DataFrame) -> pd.Series:
     "17",
     "table3.2",
     "Sec. 3.6.2",
-    "Listwise cross-encoders beat pointwise ones",
-    above("DCG@10 of the worst listwise less the best pointwise", 0),
+    "Listwise cross-encoders beat their pointwise counterparts",
+    above("DCG@10 of a listwise one less that of the pointwise one", 0),
 )
 def listwise_cross_encoders(results):
     measured = cross(results)
-    listwise = measured.index.str.startswith("list")
-    return measured[listwise].min() - measured[~listwise].max()
+    pointwise = ["point-naive", "point-ips", "two-tower"]
+    return measured[["list-naive", "list-ips", "list-dla"]] - measured[pointwise].to_numpy()
 
 
 @CLAIMS.add(
@@ -68,11 +68,11 @@ def debiased_cross_encoders(results):
     "table3.2",
     "Sec. 3.6.2",
     "The naive softmax gives the best cross-encoder",
-    above("its DCG@10 less that of the best other one", 0),
+    above("its DCG@10 less that of each other one", 0),
 )
 def best_cross_encoder(results):
     measured = cross(results)
-    return measured["list-naive"] - measured.drop("list-naive").max()
+    return measured["list-naive"] - measured.drop("list-naive")
 
 
 @CLAIMS.add(

@@ -44,7 +44,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str
 
 def _marks(results: pd.DataFrame, dataset: str, by: str) -> pd.DataFrame:
     """1 where a remedy is significantly better than PAL, else 0."""
-    marks = better_than_pal(results, dataset, by).astype(float)
+    marks = better_than_pal(results, dataset, by).gt(0).astype(float)
     marks = marks.rename(columns=f"{dataset}-{{}}".format).rename_axis("mixing_weight")
     long = marks.reset_index().melt("mixing_weight", var_name="setting")
     return long.assign(metric="significant", source="reproduced", chosen_by=by)

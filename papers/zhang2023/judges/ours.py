@@ -8,7 +8,7 @@ import pandas as pd
 from papers.zhang2023.crossing import QUALITY, RANKING, WORLDS, cross, curve
 from papers.zhang2023.winners import DATASETS, METHODS, NAMES, POLICIES, REMEDIES, cells, won
 from twotowers.claims.claims import OURS, Claims, Measured, seed_means
-from twotowers.claims.conditions import above, at_most, below, shown, written
+from twotowers.claims.conditions import above, at_most, below, shown, some, written
 from twotowers.claims.statistics import mean_interval, select
 
 CLAIMS = Claims(origin=OURS, names=NAMES)
@@ -19,7 +19,7 @@ SEEN = tuple(range(2, 11))
 GAP = 0.01
 # Claim 27: what a remedy's loss on clicks may be above PAL's.
 CALM = 0.02
-RUNAWAY = "the largest loss on test clicks less PAL's, of any seed, under Oracle or at Random"
+RUNAWAY = "the loss on test clicks less PAL's, of each seed, under Oracle or at Random,"
 
 IN = {" ".join(name.split()): {"world": world} for world, name in WORLDS.items()}
 
@@ -57,7 +57,7 @@ for id, item, dataset in [("23a", "truth_yahoo", "yahoo"), ("23b", "truth", "msl
     "24", "table1x", "ours; 001 against 000",
     "PAL loses where the policy knows labels, not where an equally good policy ranks by features",
     at_most("nDCG@5 of PAL at Random less that under the deep ranker", GAP),
-    above("the loss under labels mixed to the same nDCG", GAP),
+    above("the loss under labels mixed to the same nDCG", 0),
     shown("nDCG@5 of PAL at Random, under the deep ranker and under mixed labels", digits=4),
     shown("nDCG@10 of the deep ranker"),
     shown("nDCG@5 that such labels cost beyond what the ranker costs, with a 95 % interval"),
@@ -112,16 +112,14 @@ def remedies_still_help(results: pd.DataFrame, world: str) -> Measured:
 @CLAIMS.add(
     "27", "gradrev_start", "ours",
     "Where its weight starts decides whether an adversary of the observation score runs away",
-    *[
-        at_most(f"{RUNAWAY}, from a weight of 0", CALM),
-        above(f"{RUNAWAY}, from a weight of -2", CALM),
-    ],
+    at_most(f"{RUNAWAY} from a weight of 0", CALM),
+    some(above(f"{RUNAWAY} from a weight of -2", CALM)),
     gated=False,
 )  # fmt: skip
 def runs_away(results: pd.DataFrame) -> Measured:
     pal = losses(results, "mslr-pal")
     return [
-        (losses(results, setting) - pal).max()
+        losses(results, setting) - pal
         for setting in ("mslr-gradrev-at-0", "mslr-gradrev-at-minus-2")
     ]
 

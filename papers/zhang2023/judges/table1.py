@@ -13,32 +13,22 @@ from papers.zhang2023.winners import (
     DATASETS,
     METHODS,
     NAMES,
-    POLICIES,
     REMEDIES,
     better_than_pal,
     cells,
 )
 from twotowers.claims.claims import Claims, Measured
-from twotowers.claims.conditions import above, at_least, at_most, below, holds, shown
+from twotowers.claims.conditions import above, at_least, at_most, below, shown, significant
 
 CLAIMS = Claims(names=NAMES)
 
 OF = {name: {"dataset": dataset} for dataset, name in DATASETS.items()}
-BY_RANKING, BY_CLICKS = (
-    {f"{name}, chosen by {said}": {"dataset": dataset, "by": by}
-     for dataset, name in DATASETS.items()}
-    for by, said in [("ndcg", "validation nDCG"), ("clicks", "validation clicks")]
-)  # fmt: skip
-"""The authors print one choice: claims on the second are not judged on their numbers once more."""
 
-# What counts as a difference in nDCG@5, and what as a step back between two policies.
-GAP, STEP = 0.01, 0.005
+# Claims 1 and 2: a step back between two policies that counts.
+STEP = 0.005
 # Claim 4, "at least on par": what is lost at most.
 ON_PAR = 0.002
-# Claim 6: differences of relative gains.
-GAIN_GAP = 0.01
-# Claim 7, "close to the upper bound": the printed distances on Yahoo are at most .0032. Remedies
-# may exceed what the authors call a bound.
+# Claim 7, "close to the upper bound": the printed distances on Yahoo are at most .0032.
 CLOSE = 0.01
 # Claim 30, "up to 4.7 %": half of it.
 UP_TO = 0.0235
@@ -50,104 +40,92 @@ LEVELS = shown("nDCG@5", digits=4)
 @CLAIMS.add(
     "1", "table1", "Sec. 5.3, Corollary 5",
     "PAL gets worse as the logging policy knows more of relevance",
-    above("nDCG@5 at Random less that at Oracle", GAP),
-    at_most("the largest rise from a policy to the next stronger one", STEP), LEVELS,
+    above("nDCG@5 at Random less that at Oracle", 0),
+    at_most("each rise from a policy to the next stronger one", STEP), LEVELS,
     parts=OF,
 )  # fmt: skip
 def pal_falls(results: pd.DataFrame, dataset: str) -> Measured:
     values = cells(results, dataset, ["pal"])["pal"]
-    rises = values.to_numpy()[:-1] - values.to_numpy()[1:]
-    return values[0.0] - values[1.0], rises.max(), values
+    return values[0.0] - values[1.0], -values.diff().iloc[1:], values
 
 
 @CLAIMS.add(
     "2", "table1", "Sec. 5.3",
     "The biased model gets better as the logging policy knows more of relevance",
-    above("nDCG@5 at Oracle less that at Random", GAP),
-    at_most("the largest fall from a policy to the next stronger one", STEP), LEVELS,
+    above("nDCG@5 at Oracle less that at Random", 0),
+    at_most("each fall from a policy to the next stronger one", STEP), LEVELS,
     parts=OF,
 )  # fmt: skip
 def biased_rises(results: pd.DataFrame, dataset: str) -> Measured:
     values = cells(results, dataset, ["biased"])["biased"]
-    falls = values.to_numpy()[1:] - values.to_numpy()[:-1]
-    return values[1.0] - values[0.0], falls.max(), values
+    return values[1.0] - values[0.0], values.diff().iloc[1:], values
 
 
 @CLAIMS.add(
     "3", "table1", "Sec. 5.3",
     "Under every policy the biased model is worse than PAL under the random one",
-    below("the highest nDCG@5 of Biased less that of PAL at Random", 0),
+    below("nDCG@5 of Biased, under every policy, less that of PAL at Random", 0),
     shown("nDCG@5 of Biased", digits=4), shown("nDCG@5 of PAL at Random", digits=4),
     parts=OF,
 )  # fmt: skip
 def biased_below_bound(results: pd.DataFrame, dataset: str) -> Measured:
     values = cells(results, dataset, ["biased", "pal"])
     biased, bound = values["biased"], values["pal"][0.0]
-    return biased.max() - bound, biased, bound
+    return biased - bound, biased, bound
 
 
-PAR = [
-    at_least(f"{METHODS[method]} less the best baseline, under every policy,", -ON_PAR)
-    for method in REMEDIES
-]
-MARKS = [
-    holds("every one of the six is marked"),
-    *[shown(f"policies under which {METHODS[method]} is marked") for method in REMEDIES],
-]
-
-
-@CLAIMS.add(
-    "4", "table1", "Sec. 5.3",
-    "GradRev and Drop are at least on par with all baselines under every policy", *PAR,
-    parts=BY_RANKING, letters="ac",
-)  # fmt: skip
-@CLAIMS.add(
-    "4", "table1", "Sec. 5.3",
-    "GradRev and Drop are at least on par with all baselines under every policy", *PAR,
-    parts=BY_CLICKS, letters="bd", against_printed=True,
-)  # fmt: skip
 def on_par(results: pd.DataFrame, dataset: str, by: str) -> Measured:
     values = cells(results, dataset, METHODS, by)
-    best = values[list(BASELINES)].max(axis="columns")
-    lead = values[list(REMEDIES)].sub(best, axis="index")
-    return [lead[method] for method in REMEDIES]
+    baselines = values[list(BASELINES)].rename(columns=METHODS)
+    return [-baselines.sub(values[method], axis="index") for method in REMEDIES]
 
 
-@CLAIMS.add(
-    "5", "table1", "Table 1",
-    "GradRev and Drop are significantly better than PAL under Oracle, L1 and L2", *MARKS,
-    parts=BY_RANKING, letters="ac",
-)  # fmt: skip
-@CLAIMS.add(
-    "5", "table1", "Table 1",
-    "GradRev and Drop are significantly better than PAL under Oracle, L1 and L2", *MARKS,
-    parts=BY_CLICKS, letters="bd", against_printed=True,
-)  # fmt: skip
-def significant(results: pd.DataFrame, dataset: str, by: str) -> Measured:
+def marked(results: pd.DataFrame, dataset: str, by: str) -> Measured:
     marks = better_than_pal(results, dataset, by)
-    marked = [marks.index[marks[method]].map(POLICIES) for method in REMEDIES]
-    return marks.loc[[1.0, 0.8, 0.6]].to_numpy().all(), *(" ".join(m) or "none" for m in marked)
+    return marks.loc[[1.0, 0.8, 0.6]].rename(columns=METHODS)
+
+
+# Printed numbers are of one winner, and count once.
+for by, said, letters in (("ndcg", "nDCG", "ac"), ("clicks", "clicks", "bd")):
+    lanes = {
+        f"{name}, chosen by validation {said}": {"dataset": dataset, "by": by}
+        for dataset, name in DATASETS.items()
+    }
+    CLAIMS.add(
+        "4", "table1", "Sec. 5.3",
+        "GradRev and Drop are at least on par with all baselines under every policy",
+        *[
+            at_least(f"{METHODS[method]} less each baseline, under every policy,", -ON_PAR)
+            for method in REMEDIES
+        ],
+        parts=lanes, letters=letters, against_printed=by == "clicks",
+    )(on_par)  # fmt: skip
+    CLAIMS.add(
+        "5", "table1", "Table 1",
+        "GradRev and Drop are significantly better than PAL under Oracle, L1 and L2",
+        significant("the mark of each of the six"),
+        parts=lanes, letters=letters, against_printed=by == "clicks",
+    )(marked)  # fmt: skip
 
 
 @CLAIMS.add(
     "6", "table1", "Sec. 5.3",
     "The better of both remedies gains the more over PAL, the more the policy knows of relevance",
-    above("relative gain at Oracle less that at Random", GAIN_GAP),
-    at_most("the largest fall from a policy to the next stronger one", GAIN_GAP),
+    above("relative gain at Oracle less that at Random", 0),
+    above("the slope of the relative gain from Random to Oracle", 0),
     shown("relative gains", digits=4),
     parts=OF,
 )  # fmt: skip
 def gains_grow(results: pd.DataFrame, dataset: str) -> Measured:
     values = cells(results, dataset, ["pal", *REMEDIES])
     gain = values[list(REMEDIES)].max(axis="columns") / values["pal"] - 1
-    falls = gain.to_numpy()[1:] - gain.to_numpy()[:-1]
-    return gain[1.0] - gain[0.0], falls.max(), gain
+    return gain[1.0] - gain[0.0], np.polyfit(gain.index.to_numpy(float), gain, 1)[0], gain
 
 
 @CLAIMS.add(
     "7", "table1", "Sec. 5.3",
-    "Under every policy the better of both remedies stays near PAL under the random one",
-    at_least("better of both less PAL under the random policy", -CLOSE),
+    "Under every policy the better of both remedies stays near PAL under the random one, or above",
+    at_least("nDCG@5 of the better of both less that of PAL at Random", -CLOSE),
     parts=OF,
 )  # fmt: skip
 def near_bound(results: pd.DataFrame, dataset: str) -> Measured:

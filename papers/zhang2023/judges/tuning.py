@@ -9,29 +9,27 @@ import numpy as np
 import pandas as pd
 
 from papers.zhang2023.winners import NAMES, POLICIES, REMEDIES, cells, on_common_grid, won
-from twotowers.claims.claims import Claims, Measured, NotTestable, rows_of, seed_means
-from twotowers.claims.conditions import Condition, above, at_least, at_most, holds, short, shown
+from twotowers.claims.claims import Claims, Measured, NotTestable, apart, rows_of, seed_means
+from twotowers.claims.conditions import Condition, above, at_least, at_most, short, shown
 
 CLAIMS = Claims(names=NAMES)
 
 LABELS = {"utility": "utility", "gradrev": "click", "prediction": "prediction"}
 """From the method's name to its adversarial label."""
 
-# Claim 10, "less sensitive": the largest difference over eta.
-FLAT = 0.005
+# Claim 13, "on par": what is lost at most, as in claim 4.
+ON_PAR = 0.002
 # Claim 31, "on par or even slightly" better, "by 0.5%": twice that.
 SLIGHT = 0.01
 
 
 @CLAIMS.add(
     "8", "table4", "Sec. 5.5, Table 4", "The three adversarial labels do about equally well",
-    at_most("the spread over labels, under every policy,", 0.01),
+    at_most("the difference of any two labels, under every policy,", 0.01),
 )  # fmt: skip
 def labels_alike(results: pd.DataFrame) -> Measured:
     rows = on_common_grid(results, [f"yahoo-{name}" for name in LABELS])
-    values = cells(rows, "yahoo", LABELS)
-    spread = values.max(axis="columns") - values.min(axis="columns")
-    return spread
+    return apart(cells(rows, "yahoo", LABELS).T)
 
 
 def _curve(results: pd.DataFrame, setting: str, lane: str) -> pd.DataFrame:
@@ -82,19 +80,17 @@ def best_scale(results: pd.DataFrame) -> Measured:
 def rises_with_scale(results: pd.DataFrame) -> Measured:
     curve = _curve(results, "yahoo-gradrev", "reversal_scale").loc[[1.0, 0.8]]
     curve = curve.loc[:, curve.columns <= 0.8]
-    slope, _ = np.polyfit(curve.columns.to_numpy(float), curve.T.to_numpy(), 1)
-    return pd.Series(slope, curve.index)
+    return pd.Series(_slopes(curve), curve.index)
 
 
 @CLAIMS.add(
     "10", "fig6", "Sec. 5.5, Fig. 6", "Under L3 the gradient scale matters less",
-    at_most("the spread over eta on test queries, under L3,", FLAT),
-    above("the spread under Oracle and under L1 less that under L3", 0),
+    above("the standard deviation over eta, on test queries, under Oracle and under L1 less that "
+          "under L3", 0),
 )  # fmt: skip
 def flat_when_weak(results: pd.DataFrame) -> Measured:
-    curve = _curve(results, "yahoo-gradrev", "reversal_scale")
-    spread = curve.max(axis="columns") - curve.min(axis="columns")
-    return spread[0.2], spread[[1.0, 0.8]] - spread[0.2]
+    spread = _curve(results, "yahoo-gradrev", "reversal_scale").std(axis="columns")
+    return spread[[1.0, 0.8]] - spread[0.2]
 
 
 @CLAIMS.add(
@@ -109,21 +105,25 @@ def best_rate(results: pd.DataFrame) -> Measured:
 
 @CLAIMS.add(
     "12", "fig7", "Sec. 5.5, Fig. 7",
-    "The more the policy knows of relevance, the larger is the best dropout rate",
-    holds("on test queries it never falls from L3 to Oracle"),
-    above("the best rate under Oracle less that under L3", 0), BEST,
+    "The more the policy knows of relevance, the larger is the dropout rate that is needed",
+    above("the slope of nDCG@5 over the rate, on test queries, under Oracle less that under L3", 0),
+    BEST,
 )  # fmt: skip
 def rate_follows_policy(results: pd.DataFrame) -> Measured:
     curve = _curve(results, "yahoo-drop", "examination_dropout")
-    best = curve.idxmax(axis="columns")
-    steps = np.diff(best[[0.2, 0.6, 0.8, 1.0]])
-    return (steps >= 0).all(), best[1.0] - best[0.2], best
+    strong, weak = _slopes(curve.loc[[1.0, 0.2]])
+    return strong - weak, curve.idxmax(axis="columns")
+
+
+def _slopes(curve: pd.DataFrame) -> np.ndarray:
+    """Of the line of least squares of each row over the columns."""
+    return np.polyfit(curve.columns.to_numpy(float), curve.T.to_numpy(), 1)[0]
 
 
 @CLAIMS.add(
     "13", "combination", "Sec. 5.5",
-    "Under Oracle, Drop with GradRev is at or above the best single method",
-    at_least("its nDCG@5 less that of the better of both", 0), shown("nDCG@5", digits=4),
+    "Under Oracle, Drop with GradRev is on par with the best single method, or above",
+    at_least("its nDCG@5 less that of the better of both", -ON_PAR), shown("nDCG@5", digits=4),
 )  # fmt: skip
 def combined(results: pd.DataFrame) -> Measured:
     both, single = _combined(results)
