@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 import pandas as pd
 
@@ -37,11 +35,6 @@ def of_method(dataset: str, method: str, metric: str) -> dict[str, str]:
     if method == PRODUCTION:
         return {"setting": f"{dataset}-pbm", "metric": f"policy_{metric}"}
     return {"setting": f"{dataset}-{method}", "metric": metric}
-
-
-def log_of(dataset: str, settings: Collection[str]) -> str:
-    """The log of a data set that Figure 2.2 is drawn from: that of few queries, if a scale does."""
-    return f"{dataset}-few" if f"{dataset}-few-naive" in set(settings) else dataset
 
 
 def by_seed(results: pd.DataFrame, **where) -> pd.Series:

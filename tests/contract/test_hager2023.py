@@ -122,8 +122,7 @@ def of_seeds(count: int) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("names", "count", "words"),
     [
-        (("9", "10", "11", "12", "15"), 9, "the thesis tests over 10 runs, and here are 9"),
-        (("13",), 3, "deviations between 3 runs, and the thesis has 10"),
+        (("11", "12", "16"), 9, "the thesis tests over 10 runs, and here are 9"),
     ],
 )
 def test_the_thesis_test_needs_its_runs(names, count, words):
@@ -320,9 +319,6 @@ def test_drawings_draw(theories, printed):
     theirs = curves[curves["source"] == "published"]
     assert theirs.groupby(["dataset", "method"]).size()["mslr"].tolist() == [1, 7, 7, 7, 7]
     assert set(theirs.query("n < 10")["method"]) == {"ips"}, "runs of IPS on Yahoo are missing"
-    few = made_up(2).assign(setting=lambda rows: rows["setting"].str.replace("-", "-few-"))
-    of_few = budgets.table(few, printed, needs=list(few["setting"].unique()), metric="ndcg@10")
-    pd.testing.assert_frame_equal(of_few, curves)
 
 
 def test_the_tuning_grid_is_of_scale_paper_and_shows_what_diverged():

@@ -355,7 +355,7 @@ def rows(setting: str, metric: str, values, **columns) -> pd.DataFrame:
 GATED = pd.concat(
     [
         rows("s", "gain_over_ranks", [0.02, 0.03, 0.01], strength=0.5),
-        rows("s", "gain_over_ranks", [0.02, -0.03, 0.0], strength=1.0),
+        rows("s", "gain_over_ranks", [-0.02, -0.03, -0.01], strength=1.0),
         rows("s", "ndcg", [0.5, 0.51, 0.52], strength=0.5),
         rows("s", "ndcg", [0.3, 0.31, 0.32], strength=1.0),
         rows("t", "fall_at_limit", [0.0, 0.001, 0.0]),

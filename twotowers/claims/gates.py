@@ -104,7 +104,7 @@ def _rows_of_starts(setting: str, results: pd.DataFrame, lanes: list[str]) -> It
 def _ends(values: pd.Series) -> tuple[float, float, float]:
     """A mean over seeds between the ends of its interval, which are itself if there is one seed."""
     mean = values.to_numpy().mean()
-    if len(values) < 2:
+    if len(values) < 2 or not np.isfinite(values).all():
         return mean, mean, mean
     low, high = mean_interval(mean, values.std(ddof=1), len(values), level=LEVEL)
     return float(low), mean, float(high)

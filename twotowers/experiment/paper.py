@@ -249,7 +249,7 @@ def load_paper(key: str, config: RunConfig, root: Path = ROOT) -> Paper:
         name_products(raw, path)
         raw["settings"] = expanded(raw["settings"], path)
     scale, needed = config.scale, _needed(raw)
-    _overridden(raw, scale, path, seeds=config.seeds is None)
+    _overridden(raw, scale, path, least=config.seeds or 1)
     replace = _replacements(raw, config, path)
     at = _inner(raw, ["scales", scale])
     context = {"paper": key, "root": root, "sessions": _inner(at, ["sessions"])}
@@ -302,8 +302,8 @@ def _needed(raw: dict) -> set[str]:
     return {str(need) for each in needs if isinstance(each, list) for need in each}
 
 
-def _overridden(raw: dict, scale: str, path: Path, *, seeds: bool) -> None:
-    """Put a scale's values in place of the experiment's: a setting's seeds only with `seeds`."""
+def _overridden(raw: dict, scale: str, path: Path, *, least: int) -> None:
+    """Put a scale's values in place of the experiment's, but for fewer seeds than the least."""
     for section in OVERRIDDEN:
         entries, changes = raw.get(section, {}), _inner(raw, ["scales", scale, section])
         if not isinstance(entries, Mapping):
@@ -317,8 +317,10 @@ def _overridden(raw: dict, scale: str, path: Path, *, seeds: bool) -> None:
             if name not in entries:
                 raise _undeclared(name, entries, path, "scales", scale, section, name)
             if isinstance(change, Mapping) and isinstance(entries[name], dict):
+                seeds = change.get("seeds")
+                fewer = isinstance(seeds, list) and len(seeds) < least
                 entries[name] |= {
-                    key: value for key, value in change.items() if seeds or key != "seeds"
+                    key: value for key, value in change.items() if not (fewer and key == "seeds")
                 }
         if section in raw:
             raw[section] = entries

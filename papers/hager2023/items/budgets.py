@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from papers.hager2023.grid import DATASETS, METHODS, PRODUCTION, log_of, of_method
+from papers.hager2023.grid import DATASETS, METHODS, PRODUCTION, of_method
 from twotowers.claims.statistics import from_moments, over_seeds, select
 from twotowers.report.charts import Curves
 
@@ -20,13 +20,11 @@ def table(
     """One row per data set, method, budget and source: mean and 95 % interval over seeds."""
     parts = {"reproduced": [], "published": []}
     for dataset in DATASETS:
-        log = log_of(dataset, needs)
         for method in (*METHODS, PRODUCTION):
-            places = {"reproduced": of_method(log, method, metric)}
-            places["published"] = of_method(dataset, method, metric)
-            if places["reproduced"]["setting"] in needs:
+            place = of_method(dataset, method, metric)
+            if place["setting"] in needs:
                 for source, rows in (("reproduced", results), ("published", published)):
-                    own = select(rows, **places[source]).assign(dataset=dataset, method=method)
+                    own = select(rows, **place).assign(dataset=dataset, method=method)
                     parts[source].append(own)
     ours = over_seeds(pd.concat(parts["reproduced"]), KEYS)
     theirs = from_moments(pd.concat(parts["published"]), KEYS)

@@ -10,7 +10,7 @@ from twotowers.claims.conditions import above, at_least, at_most, below, evidenc
 
 CLAIMS = Claims()
 
-UNEVEN = [1e3, 1e4]
+UNEVEN = [1e4]
 """Simulated queries that ask some queries far more often than others, so that it matters whether
 each query or each impression counts. At 10^8 both losses are the same."""
 
@@ -90,7 +90,7 @@ def on_raw_clicks(results) -> Measured:
         }
         return means["pbm"] - means["ips"]
 
-    raw, averaged = leads("raw"), leads("istella-few")
+    raw, averaged = leads("raw"), leads("istella")
     return (raw - averaged).abs(), raw, averaged
 
 
