@@ -36,13 +36,9 @@ def queries(results: pd.DataFrame, settings) -> pd.DataFrame:
 
 
 @CLAIMS.add(
-    "1",
-    "table1",
-    "Sec. 3",
-    "The logged order can be predicted nearly perfectly",
-    at_least("nDCG@10 of the logged order", 0.9),
-    shown("nDCG@10 of a random order"),
-)
+    "1", "table1", "Sec. 3", "The logged order can be predicted nearly perfectly",
+    at_least("nDCG@10 of the logged order", 0.9), shown("nDCG@10 of a random order"),
+)  # fmt: skip
 def policy_is_known(results):
     """A fact of Baidu's log. How hard a generated policy is to predict was ours to choose."""
     values = means(results, ["policy", "random"], "logged_ndcg@10")
@@ -52,52 +48,29 @@ def policy_is_known(results):
 
 
 @CLAIMS.add(
-    "2",
-    "table1",
-    "Sec. 3",
-    "The policy ranks better than chance",
-    above("nDCG@10 of the policy less that of a random ranking", 0),
-    of="policy",
+    "2", "table1", "Sec. 3", "The policy ranks better than chance",
+    above("nDCG@10 of the policy less that of a random ranking", 0), of="policy", beside="random",
+)  # fmt: skip
+@CLAIMS.add(
+    "3", "table2", "Sec. 4", "All models rank better than chance",
+    above("nDCG@10 less that of a random ranking", 0), of=[*CLICKED, "policy", "expert"],
     beside="random",
-)
+)  # fmt: skip
 @CLAIMS.add(
-    "3",
-    "table2",
-    "Sec. 4",
-    "All models rank better than chance",
-    above("nDCG@10 less that of a random ranking", 0),
-    of=[*CLICKED, "policy", "expert"],
-    beside="random",
-)
+    "4", "table2", "Sec. 4", "All two-tower models rank better than the policy",
+    above("nDCG@10 less that of the policy", 0), of=TWO_TOWERS, beside="policy",
+)  # fmt: skip
 @CLAIMS.add(
-    "4",
-    "table2",
-    "Sec. 4",
-    "All two-tower models rank better than the policy",
-    above("nDCG@10 less that of the policy", 0),
-    of=TWO_TOWERS,
-    beside="policy",
-)
-@CLAIMS.add(
-    "13",
-    "corrected",
-    "App. B",
-    "A hidden layer in the bias tower gains nothing",
-    at_most("nDCG@10 with a hidden layer less that without", 0.005),
-    of="bias-layers",
+    "13", "corrected", "App. B", "A hidden layer in the bias tower gains nothing",
+    at_most("nDCG@10 with a hidden layer less that without", 0.005), of="bias-layers",
     beside="two-tower",
-)
+)  # fmt: skip
 @CLAIMS.add(
-    "14",
-    "corrected",
-    "the published folds",
+    "14", "corrected", "the published folds",
     "The published expert owes much of its lead to queries that it has seen",
-    above("nDCG@10 as published less that on held-out folds", 0.02),
-    origin=OURS,
-    chance=False,
-    of="expert",
-    beside="expert-folds",
-)
+    above("nDCG@10 as published less that on held-out folds", 0.02), origin=OURS, chance=False,
+    of="expert", beside="expert-folds",
+)  # fmt: skip
 def difference(results, *, of, beside):
     """In mean nDCG@10, of one setting or of each of several."""
     values = means(results, [*([of] if isinstance(of, str) else of), beside])
@@ -105,13 +78,10 @@ def difference(results, *, of, beside):
 
 
 @CLAIMS.add(
-    "5",
-    "table2",
-    "Sec. 4",
-    "Two towers rank a little better than the naive model",
+    "5", "table2", "Sec. 4", "Two towers rank a little better than the naive model",
     above("nDCG@10 of two towers less that of the naive model", 0),
     below("the same difference", 0.02),
-)
+)  # fmt: skip
 def two_towers_beat_naive(results):
     values = means(results, ["two-tower", "naive"])
     gain = values["two-tower"] - values["naive"]
@@ -119,70 +89,48 @@ def two_towers_beat_naive(results):
 
 
 @CLAIMS.add(
-    "6",
-    "table2",
-    "Sec. 4",
-    "Both corrections rank worse than plain two towers",
+    "6", "table2", "Sec. 4", "Both corrections rank worse than plain two towers",
     above("nDCG@10 of plain two towers less that of the correction", 0),
-)
+)  # fmt: skip
 def corrections_harm(results):
     values = means(results, TWO_TOWERS)
     return values["two-tower"] - values.drop("two-tower")
 
 
 @CLAIMS.add(
-    "7",
-    "table2",
-    "Sec. 4",
-    "Both corrections rank as the naive model does",
+    "7", "table2", "Sec. 4", "Both corrections rank as the naive model does",
     at_most("size of the difference in nDCG@10", 0.005),
-)
+)  # fmt: skip
 def corrections_are_naive(results):
     values = means(results, [*TWO_TOWERS[1:], "naive"])
     return (values.drop("naive") - values["naive"]).abs()
 
 
 @CLAIMS.add(
-    "8",
-    "table2",
-    "Sec. 4",
-    "The expert is far ahead of all models of clicks",
-    at_least("nDCG@10 of the expert less that of each of them", 0.1),
-    expert="expert",
-)
+    "8", "table2", "Sec. 4", "The expert is far ahead of all models of clicks",
+    at_least("nDCG@10 of the expert less that of each of them", 0.1), expert="expert",
+)  # fmt: skip
 @CLAIMS.add(
-    "15",
-    "corrected",
-    "the published folds",
+    "15", "corrected", "the published folds",
     "On held-out folds, too, the expert is far ahead of all models of clicks",
-    at_least("nDCG@10 of the expert less that of each of them", 0.1),
-    also=("table2",),
-    origin=OURS,
+    at_least("nDCG@10 of the expert less that of each of them", 0.1), also=("table2",), origin=OURS,
     expert="expert-folds",
-)
+)  # fmt: skip
 def expert_is_ahead(results, *, expert):
     values = means(results, [*CLICKED, expert])
     return values[expert] - values.drop(expert)
 
 
 @CLAIMS.add(
-    "9",
-    "fig1",
-    "Sec. 5, App. C",
+    "9", "fig1", "Sec. 5, App. C",
     "The gain of two towers over a random ranking does not fall where the policy ranks well",
-    at_least("slope of the gain over the policy's nDCG@10", 0),
-    of="two-tower",
-    beside="random",
-)
+    at_least("slope of the gain over the policy's nDCG@10", 0), of="two-tower", beside="random",
+)  # fmt: skip
 @CLAIMS.add(
-    "11",
-    "fig1",
-    "App. C",
+    "11", "fig1", "App. C",
     "The expert's lead on two towers is largest where the policy ranks badly",
-    below("slope of the lead over the policy's nDCG@10", 0),
-    of="expert",
-    beside="two-tower",
-)
+    below("slope of the lead over the policy's nDCG@10", 0), of="expert", beside="two-tower",
+)  # fmt: skip
 def slope(results, *, of, beside):
     """Of the line of least squares."""
     each = queries(results, [of, beside])
@@ -190,29 +138,23 @@ def slope(results, *, of, beside):
 
 
 @CLAIMS.add(
-    "10",
-    "fig1",
-    "App. C",
-    "Neither the naive model nor two towers beat the policy in every bin",
+    "10", "fig1", "App. C", "Neither the naive model nor two towers beat the policy in every bin",
     *[
         some(below(f"nDCG@10 of {name} less that of the policy, in a bin", 0))
         for name in ("the naive model", "two towers")
     ],
-)
+)  # fmt: skip
 def not_in_every_bin(results):
     each = queries(results, ["two-tower", "naive"]).groupby("bin").mean()
     return each["naive"] - each["policy"], each["two-tower"] - each["policy"]
 
 
 @CLAIMS.add(
-    "16",
-    "corrected",
-    "the published targets",
+    "16", "corrected", "the published targets",
     "As published, the backdoor adjustment has next to no position bias; with logarithms it has",
-    below("fall of its bias from position 1 to 9, as published", 1),
-    above("with logarithms", 1.5),
+    below("fall of its bias from position 1 to 9, as published", 1), above("with logarithms", 1.5),
     origin=OURS,
-)
+)  # fmt: skip
 def published_targets_are_no_logits(results):
     values = seed_means(
         results, {"setting": ["backdoor", "backdoor-log"]}, metric="position_bias", position=9

@@ -51,23 +51,19 @@ def enough_runs(results: pd.DataFrame, metrics) -> None:
 
 
 @CLAIMS.add(
-    "1",
-    "fig3.1",
-    "Sec. 3.1",
+    "1", "fig3.1", "Sec. 3.1",
     "A random ranking is better than all methods that Zou et al. (2022) report",
     above("DCG@10 of a random ranking less the best of Figure 3.1", 0),
-)
+)  # fmt: skip
 def random_against_zou(results):
     return means(results, ["random"]).iloc[0] - zou(results)["value"].max()
 
 
 @CLAIMS.add(
-    "2",
-    "fig3.1",
-    "Sec. 3.1",
+    "2", "fig3.1", "Sec. 3.1",
     "No method of Zou et al. (2022) is better than their naive model beyond deviations",
     at_most("DCG@10 of IPS, REM, PairD and DLA less that of Naive", 0.124),
-)
+)  # fmt: skip
 def none_beats_naive(results):
     values = zou(results).set_index("method")["value"]
     return values.drop("Naive") - values["Naive"]
@@ -94,47 +90,37 @@ def curves(results: pd.DataFrame, names, positions) -> pd.DataFrame:
 
 
 @CLAIMS.add(
-    "5",
-    "fig3.2",
-    "Sec. 3.3.2",
+    "5", "fig3.2", "Sec. 3.3.2",
     "RegressionEM and the three estimators that harvest interventions agree",
     at_most("the ratio of any two estimates at positions 2 to 9", 1.3),
-)
+)  # fmt: skip
 def estimators_agree(results):
     return np.exp(apart(np.log(curves(results, [*HARVESTED, EM], range(2, 10)).T)))
 
 
 @CLAIMS.add(
-    "6",
-    "fig3.2",
-    "Sec. 3.3.2",
-    "All estimates of examination lie above relative click rates",
+    "6", "fig3.2", "Sec. 3.3.2", "All estimates of examination lie above relative click rates",
     above("the estimate over the relative click rate at positions 2 to 10", 1),
-)
+)  # fmt: skip
 def above_click_rates(results):
     values = curves(results, [*HARVESTED, EM, "naive"], range(2, 11))
     return values[[*HARVESTED, EM]].div(values["naive"], axis=0).stack()
 
 
 @CLAIMS.add(
-    "7",
-    "fig3.2",
-    "Sec. 3.3.2",
-    "Position bias is strong",
+    "7", "fig3.2", "Sec. 3.3.2", "Position bias is strong",
     below("examination of position 5 relative to position 1", 0.3),
-)
+)  # fmt: skip
 def strong(results):
     return curves(results, [*HARVESTED, EM], [5]).loc[5]
 
 
 @CLAIMS.add(
-    "8",
-    "fig3.3",
-    "Sec. 3.6.1",
+    "8", "fig3.3", "Sec. 3.6.1",
     "LTR features and a random ranking beat all models on Baidu's MonoBERT",
     above("DCG@10 of the random ranking less each on Baidu's", 0),
     above("DCG@10 of each on LTR features less each on Baidu's", 0),
-)
+)  # fmt: skip
 def baidu_is_worst(results):
     baidu, ltr = (cells(results, METHODS, [of])[of] for of in ("baidu", "ltr"))
     return means(results, ["random"]).iloc[0] - baidu, np.subtract.outer(
@@ -143,25 +129,21 @@ def baidu_is_worst(results):
 
 
 @CLAIMS.add(
-    "9",
-    "fig3.3",
-    "Sec. 3.6.1",
+    "9", "fig3.3", "Sec. 3.6.1",
     "Our MonoBERT and LTR features beat Baidu's MonoBERT, method by method",
     above("DCG@10 less that with Baidu's", 0),
-)
+)  # fmt: skip
 def order_of_features(results):
     values = cells(results, METHODS)
     return values[["ours", "ltr"]].sub(values["baidu"], axis="index")
 
 
 @CLAIMS.add(
-    "10",
-    "fig3.3",
-    "Sec. 3.6.1",
+    "10", "fig3.3", "Sec. 3.6.1",
     "LambdaRank beats the softmax loss, which beats the pointwise loss, on all features",
     above("DCG@10 of naive LambdaRank less that of the naive softmax", 0),
     above("DCG@10 of the naive softmax less that of the naive pointwise loss", 0),
-)
+)  # fmt: skip
 def order_of_losses(results):
     values = cells(results, NAIVE)
     steps = values.diff().iloc[1:]
@@ -169,13 +151,10 @@ def order_of_losses(results):
 
 
 @CLAIMS.add(
-    "11",
-    "fig3.3",
-    "Sec. 3.6.1",
-    "Losses and features matter more than unbiased methods",
+    "11", "fig3.3", "Sec. 3.6.1", "Losses and features matter more than unbiased methods",
     below("the mean gain by a method", 1, "times the mean step between naive losses"),
     below("the mean gain by a method, too,", 1, "times the mean step from Baidu's features"),
-)
+)  # fmt: skip
 def losses_matter_more(results):
     gain = effects(results, DEBIASED).to_numpy().mean()
     losses = cells(results, NAIVE).diff().iloc[1:].to_numpy().mean()
@@ -184,41 +163,30 @@ def losses_matter_more(results):
 
 
 @CLAIMS.add(
-    "12",
-    "table3.4",
-    "Sec. 3.6.1",
-    "Two-tower models do not gain significantly on all features",
+    "12", "table3.4", "Sec. 3.6.1", "Two-tower models do not gain significantly on all features",
     at_most("number of the three sets of features with a significant gain in DCG@10", 2),
-    also=("table3.3", "table3.5"),
-    chance=False,
-)
+    also=("table3.3", "table3.5"), chance=False,
+)  # fmt: skip
 def two_towers_do_not_always_gain(results):
     enough_runs(results, ["dcg@10"])
     return int(marks(results, ["two-tower"], ["dcg@10"]).gt(0).sum())
 
 
 @CLAIMS.add(
-    "13",
-    "table3.4",
-    "Sec. 3.6.1",
+    "13", "table3.4", "Sec. 3.6.1",
     "Pointwise IPS is significantly worse than the naive model on both MonoBERT sets",
-    significant("the loss in DCG@10"),
-    also=("table3.3",),
-)
+    significant("the loss in DCG@10"), also=("table3.3",),
+)  # fmt: skip
 def pointwise_ips_harms(results):
     return -marks(results, ["point-ips"], ["dcg@10"], ["baidu", "ours"])
 
 
 @CLAIMS.add(
-    "14",
-    "table3.5",
-    "Sec. 3.6.1",
+    "14", "table3.5", "Sec. 3.6.1",
     "RegressionEM is the only pointwise method with significant gains in ranking",
     at_least("number of its significant gains", 1),
-    at_most("the mark of two-tower models and IPS", 0),
-    also=("table3.3", "table3.4"),
-    chance=False,
-)
+    at_most("the mark of two-tower models and IPS", 0), also=("table3.3", "table3.4"), chance=False,
+)  # fmt: skip
 def only_em_gains(results):
     enough_runs(results, RANKING)
     own = marks(results, ["regression-em"], RANKING)
@@ -226,29 +194,21 @@ def only_em_gains(results):
 
 
 @CLAIMS.add(
-    "15",
-    "table3.4",
-    "Sec. 3.6.1",
+    "15", "table3.4", "Sec. 3.6.1",
     "Listwise IPS and DLA gain significantly, and little, on our MonoBERT and on LTR features",
-    significant("the gain in DCG@10"),
-    below("gain in DCG@10", 0.1),
-    also=("table3.5",),
-)
+    significant("the gain in DCG@10"), below("gain in DCG@10", 0.1), also=("table3.5",),
+)  # fmt: skip
 def listwise_gains_are_small(results):
     methods, sets = ["list-ips", "list-dla"], ["ours", "ltr"]
     return marks(results, methods, ["dcg@10"], sets), effects(results, methods, sets).stack()
 
 
 @CLAIMS.add(
-    "16",
-    "table3.5",
-    "Sec. 3.6.1",
+    "16", "table3.5", "Sec. 3.6.1",
     "Pairwise debiasing is never significantly better than LambdaRank, and sometimes worse",
     exactly("number of significant gains in ranking", 0),
-    at_least("number of significant losses", 1),
-    also=("table3.3", "table3.4"),
-    chance=False,
-)
+    at_least("number of significant losses", 1), also=("table3.3", "table3.4"), chance=False,
+)  # fmt: skip
 def pairwise_debiasing_does_not_help(results):
     enough_runs(results, RANKING)
     values = marks(results, ["paird"], RANKING)
@@ -256,47 +216,35 @@ def pairwise_debiasing_does_not_help(results):
 
 
 @CLAIMS.add(
-    "22",
-    "fig3.4",
-    "Sec. 3.6.3",
+    "22", "fig3.4", "Sec. 3.6.3",
     "Every unbiased pointwise method predicts clicks better, on all features",
     below("NLL less that of the naive model", 0),
-)
+)  # fmt: skip
 def clicks_are_predicted_better(results):
     return effects(results, ULTR_POINTWISE, metric="held_out_loss").stack()
 
 
 @CLAIMS.add(
-    "23",
-    "fig3.4",
-    "Sec. 3.6.3",
-    "Two-tower models predict clicks best",
+    "23", "fig3.4", "Sec. 3.6.3", "Two-tower models predict clicks best",
     above("NLL of each other model less that of the two-tower model", 0),
-)
+)  # fmt: skip
 def two_towers_predict_best(results):
     values = cells(results, POINTWISE, metric="held_out_loss")
     return values.drop("two-tower") - values.loc["two-tower"]
 
 
 @CLAIMS.add(
-    "24",
-    "fig3.2",
-    "Sec. 3.6.3",
-    "RegressionEM learns the position bias that interventions tell",
+    "24", "fig3.2", "Sec. 3.6.3", "RegressionEM learns the position bias that interventions tell",
     at_most("the ratio of it and All Pairs at positions 2 to 9", 1.3),
-)
+)  # fmt: skip
 def em_learns_bias(results):
     return np.exp(apart(np.log(curves(results, ["all_pairs_published", EM], range(2, 10)).T)))
 
 
 @CLAIMS.add(
-    "25",
-    "fig3.4",
-    "Sec. 3.6.3",
-    "Better prediction of clicks does not go with better ranking",
-    below("correlation of the gains in NLL and in DCG@10 over nine cells", 0.5),
-    also=("fig3.3",),
-)
+    "25", "fig3.4", "Sec. 3.6.3", "Better prediction of clicks does not go with better ranking",
+    below("correlation of the gains in NLL and in DCG@10 over nine cells", 0.5), also=("fig3.3",),
+)  # fmt: skip
 def gains_do_not_agree(results):
     gains = (effects(results, ULTR_POINTWISE, metric=of) for of in ("held_out_loss", "dcg@10"))
     clicks, ranking = (values.to_numpy().ravel() for values in gains)
@@ -304,32 +252,21 @@ def gains_do_not_agree(results):
 
 
 @CLAIMS.add(
-    "26",
-    "fig3.3",
-    "Sec. 3.6.3",
-    "BM25 beats every model that is trained on clicks",
-    above("DCG@10 of BM25 less that of each model", 0),
-    sets=SETS,
-)
+    "26", "fig3.3", "Sec. 3.6.3", "BM25 beats every model that is trained on clicks",
+    above("DCG@10 of BM25 less that of each model", 0), sets=SETS,
+)  # fmt: skip
 @CLAIMS.add(
-    "27",
-    "fig3.3",
-    "Sec. 3.6.3",
-    "Models that read BM25 rank worse than BM25",
-    above("DCG@10 of BM25 less that of each model of LTR features", 0),
-    sets=("ltr",),
-)
+    "27", "fig3.3", "Sec. 3.6.3", "Models that read BM25 rank worse than BM25",
+    above("DCG@10 of BM25 less that of each model of LTR features", 0), sets=("ltr",),
+)  # fmt: skip
 def bm25_is_best(results, *, sets):
     return means(results, ["bm25"]).iloc[0] - cells(results, METHODS, sets)
 
 
 @CLAIMS.add(
-    "28",
-    "fig3.3",
-    "Sec. 3.7.1",
-    "Better rankers predict the logged order better",
+    "28", "fig3.3", "Sec. 3.7.1", "Better rankers predict the logged order better",
     above("correlation of DCG@10 with nDCG@10 of the logged order over 27 cells", 0.5),
-)
+)  # fmt: skip
 def logged_order(results):
     values = (cells(results, METHODS, metric=of) for of in ("dcg@10", "logged_ndcg@10"))
     ranking, order = (each.to_numpy().ravel() for each in values)
@@ -350,37 +287,26 @@ def gains(results: pd.DataFrame, log: str | None = None, metric: str = "dcg@10")
 
 
 @CLAIMS.add(
-    "32",
-    "worlds",
-    "the stand-in",
-    "As calibrated, unbiased methods gain little",
-    at_most("gain in DCG@10", 0.2),
-    origin=OURS,
-)
+    "32", "worlds", "the stand-in", "As calibrated, unbiased methods gain little",
+    at_most("gain in DCG@10", 0.2), origin=OURS,
+)  # fmt: skip
 def little_as_calibrated(results):
     return gains(results)
 
 
 @CLAIMS.add(
-    "33",
-    "worlds",
-    "the stand-in",
+    "33", "worlds", "the stand-in",
     "They gain where annotators agree with users who examine by position alone",
-    above("gain in DCG@10", 0.2),
-    origin=OURS,
-)
+    above("gain in DCG@10", 0.2), origin=OURS,
+)  # fmt: skip
 def much_in_agreement(results):
     return gains(results, "agreed-position")
 
 
 @CLAIMS.add(
-    "34",
-    "worlds",
-    "the stand-in",
-    "Agreement is worth more than any unbiased method",
-    above("DCG@10 of the naive pointwise model in agreement less as calibrated", 1),
-    origin=OURS,
-)
+    "34", "worlds", "the stand-in", "Agreement is worth more than any unbiased method",
+    above("DCG@10 of the naive pointwise model in agreement less as calibrated", 1), origin=OURS,
+)  # fmt: skip
 def agreement_is_worth_more(results):
     values = means(results, ["agreed-naive", "ltr-point-naive"])
     return values["agreed-naive"] - values["ltr-point-naive"]
@@ -400,27 +326,21 @@ def little_on_what_is_shown(results):
 
 
 @CLAIMS.add(
-    "35",
-    "normalised",
-    "the published normalisation",
+    "35", "normalised", "the published normalisation",
     "On pages of one click, weights that are normalised after weighting change nothing",
-    at_most("size of the difference in DCG@10", 1e-6),
-    origin=OURS,
-    chance=False,
-)
+    at_most("size of the difference in DCG@10", 1e-6), origin=OURS, chance=False,
+)  # fmt: skip
 def weights_cancel(results):
     values = means(results, ["once-after-ips", "once-naive"])
     return abs(values["once-after-ips"] - values["once-naive"])
 
 
 @CLAIMS.add(
-    "36",
-    "encoders",
-    "the published vectors",
+    "36", "encoders", "the published vectors",
     "Dropout that stays on while vectors are made costs less than clicks give",
     below("DCG@10 of the softmax without dropout less with it", 1, "times what clicks give"),
     origin=OURS,
-)
+)  # fmt: skip
 def dropout_costs_less(results):
     values = means(results, [f"{of}-softmax" for of in ("still", "unclicked")])
     naive = means(results, ["baidu-list-naive", "ours-list-naive"])
@@ -429,14 +349,11 @@ def dropout_costs_less(results):
 
 
 @CLAIMS.add(
-    "37",
-    "tests",
-    "the published tests",
+    "37", "tests", "the published tests",
     "With a pair per query, fewer differences in ranking are significant",
     below("number of significant differences", 1, "times that with a pair per run of a query"),
-    origin=OURS,
-    chance=False,
-)
+    origin=OURS, chance=False,
+)  # fmt: skip
 def fewer_by_query(results):
     enough_runs(results, RANKING)
     values = counted(results).groupby("unit")["value"].sum()

@@ -154,14 +154,11 @@ VARY = (
 
 
 @CLAIMS.add(
-    "7a",
-    "fig4a",
-    "Sec. 5.1, Fig. 4(a)",
+    "7a", "fig4a", "Sec. 5.1, Fig. 4(a)",
     "Random cost varies notably more than min cost and needs more clicks, but still beats DLA "
     "without repair",
-    *VARY,
-    setting="k2",
-)
+    *VARY, setting="k2",
+)  # fmt: skip
 @CLAIMS.add(
     "7b", "convergence", "Sec. 5.1, Fig. 4(a), which refers to Proposition 1; fitted on by us",
     "So it does where DLA's steps are continued until they converge",

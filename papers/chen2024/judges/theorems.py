@@ -33,14 +33,11 @@ def measured(results: pd.DataFrame, theorem: str, *metrics: str) -> list[float]:
 
 
 @CLAIMS.add(
-    "21a",
-    "theorems",
-    "Sec. 3, Theorem 1, if",
+    "21a", "theorems", "Sec. 3, Theorem 1, if",
     "If the identifiability graph is connected, clicks fix relevance up to one constant",
     exactly("the number of connected random logs with more than one free constant", 0),
-    above("the number of connected logs checked", 0),
-    kind="connected",
-)
+    above("the number of connected logs checked", 0), kind="connected",
+)  # fmt: skip
 @CLAIMS.add(
     "21b", "theorems", "Sec. 3, Theorem 1, only if; one constant for each component is ours",
     "If it is disconnected, they do not: each component has a constant of its own",

@@ -12,23 +12,17 @@ CLAIMS = Claims(chance=False)
 
 
 @CLAIMS.add(
-    "1",
-    "identities",
-    "Proposition 1",
+    "1", "identities", "Proposition 1",
     "Without position bias, expected losses of click model and IPS are the same",
-    at_most("the largest difference", 1e-6),
-    identity="proposition_1",
-)
+    at_most("the largest difference", 1e-6), identity="proposition_1",
+)  # fmt: skip
 @CLAIMS.add(
-    "2",
-    "identities",
-    "Proposition 2",
+    "2", "identities", "Proposition 2",
     "Where bias is ignored, expected losses of click model and IPS are the same, and biased",
     at_most("the largest difference", 1e-6),
     at_most("the distance of their minimum from relevance times examination", 1e-3),
-    identity="proposition_2",
-    biased=True,
-)
+    identity="proposition_2", biased=True,
+)  # fmt: skip
 @CLAIMS.add(
     "3", "identities", "Theorem 1",
     "Given the true bias, the minimum of the click model's expected loss is the true relevance",

@@ -26,12 +26,9 @@ def cross(results: pd.DataFrame) -> pd.Series:
 
 
 @CLAIMS.add(
-    "17",
-    "table3.2",
-    "Sec. 3.6.2",
-    "Listwise cross-encoders beat their pointwise counterparts",
+    "17", "table3.2", "Sec. 3.6.2", "Listwise cross-encoders beat their pointwise counterparts",
     above("DCG@10 of a listwise one less that of the pointwise one", 0),
-)
+)  # fmt: skip
 def listwise_cross_encoders(results):
     measured = cross(results)
     pointwise = ["point-naive", "point-ips", "two-tower"]
@@ -39,24 +36,18 @@ def listwise_cross_encoders(results):
 
 
 @CLAIMS.add(
-    "18",
-    "table3.2",
-    "Sec. 3.6.2",
-    "Two towers improve the pointwise cross-encoder",
+    "18", "table3.2", "Sec. 3.6.2", "Two towers improve the pointwise cross-encoder",
     above("DCG@10 of the two-tower cross-encoder less the naive one", 0),
-)
+)  # fmt: skip
 def two_tower_cross_encoder(results):
     measured = cross(results)
     return measured["two-tower"] - measured["point-naive"]
 
 
 @CLAIMS.add(
-    "19",
-    "table3.2",
-    "Sec. 3.6.2",
-    "IPS and DLA degrade cross-encoders",
+    "19", "table3.2", "Sec. 3.6.2", "IPS and DLA degrade cross-encoders",
     below("DCG@10 less that of the naive model", 0),
-)
+)  # fmt: skip
 def debiased_cross_encoders(results):
     measured = cross(results)
     names = ["point-ips", "list-ips", "list-dla"]
@@ -64,25 +55,19 @@ def debiased_cross_encoders(results):
 
 
 @CLAIMS.add(
-    "20",
-    "table3.2",
-    "Sec. 3.6.2",
-    "The naive softmax gives the best cross-encoder",
+    "20", "table3.2", "Sec. 3.6.2", "The naive softmax gives the best cross-encoder",
     above("its DCG@10 less that of each other one", 0),
-)
+)  # fmt: skip
 def best_cross_encoder(results):
     measured = cross(results)
     return measured["list-naive"] - measured.drop("list-naive")
 
 
 @CLAIMS.add(
-    "21",
-    "table3.2",
-    "Sec. 3.6.2",
-    "Unbiased methods change cross-encoders more than rerankers",
+    "21", "table3.2", "Sec. 3.6.2", "Unbiased methods change cross-encoders more than rerankers",
     above("mean size of their effect on DCG@10", 1, "times that on rerankers with our MonoBERT"),
     also=("table3.4",),
-)
+)  # fmt: skip
 def larger_effects(results):
     measured = cross(results)
     own = measured[list(CROSS)] - measured[list(CROSS.values())].to_numpy()

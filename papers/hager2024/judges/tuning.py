@@ -25,9 +25,7 @@ def tuned(results: pd.DataFrame, metric: str, methods=TUNED) -> pd.DataFrame:
 
 
 @CLAIMS.add(
-    "29",
-    "tuning",
-    "Sec. 3.5.3",
+    "29", "tuning", "Sec. 3.5.3",
     "Most methods do best at the lowest learning rate, and without dropout",
     above(
         "median over methods: the lowest loss of held-out clicks at higher rates less that at "
@@ -35,7 +33,7 @@ def tuned(results: pd.DataFrame, metric: str, methods=TUNED) -> pd.DataFrame:
         0,
     ),
     above("median over methods: the lowest loss with dropout less that without", 0),
-)
+)  # fmt: skip
 def lowest_rate_without_dropout(results):
     values = tuned(results, "validation_loss")
     lowest = {RATE: values.columns.get_level_values(RATE).min(), DROPOUT: 0}
@@ -49,15 +47,12 @@ def _lead(values: pd.DataFrame, column: str, at: float) -> pd.Series:
 
 
 @CLAIMS.add(
-    "30",
-    "tuning",
-    "Sec. 3.5.3",
-    "The main findings hold at every learning rate and dropout",
+    "30", "tuning", "Sec. 3.5.3", "The main findings hold at every learning rate and dropout",
     above("DCG@10 of naive LambdaRank less that of the naive softmax", 0),
     above("DCG@10 of the naive softmax less that of the naive pointwise loss", 0),
     below("the mean gain by a method", 1, "times the mean step between naive losses"),
     below("NLL of an unbiased pointwise method less that of the naive model", 0),
-)
+)  # fmt: skip
 def findings_at_every_rate(results):
     ranking = tuned(results, "dcg@10")
     steps = ranking.loc[NAIVE].diff().iloc[1:]
@@ -73,13 +68,11 @@ def findings_at_every_rate(results):
 
 
 @CLAIMS.add(
-    "31",
-    "structure",
-    "Sec. 3.5.2",
+    "31", "structure", "Sec. 3.5.2",
     "Normalisation layers, and a perceptron for positions, gain nothing",
     at_most("gain in DCG@10 by layer or batch normalisation", 0.1),
     at_most("gain in DCG@10 by a perceptron of positions", 0.1),
-)
+)  # fmt: skip
 def structure_gains_nothing(results):
     values = means(
         results, [f"built-{of}" for of in ("naive", "layer", "batch", "towers", "perceptron")]
