@@ -6,6 +6,7 @@ best case, and probably what the paper reports. All numbers are means over seeds
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from papers.zhang2023.winners import (
