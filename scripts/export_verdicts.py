@@ -174,6 +174,8 @@ def of_authors(names: Iterable[str]) -> pd.DataFrame:
             continue
         given, claims = given.assign(stands_on=REAL), {"fails": [], "holds": []}
         for claim in claims_of(paper):
+            if claim.against_printed:
+                continue
             own = authors_of(claim, given, needs)
             _, verdict, words = on_authors(claim, own) if len(own) else ("", "", "")
             share = re.search(r"holds in (\d+%)", words)

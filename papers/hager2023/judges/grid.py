@@ -179,8 +179,9 @@ def varies_less(results, *, dataset) -> Measured:
 )  # fmt: skip
 def ahead_at_first(results, *, dataset) -> Measured:
     early = rows_of(results, metric="ndcg@10").query("sessions <= @EARLY")
+    over = {"sessions": sorted(early["sessions"].unique())}
     means = {
-        method: seed_means(early, {"sessions": None}, setting=f"{dataset}-{method}")
+        method: seed_means(early, over, setting=f"{dataset}-{method}")
         for method in ("pbm", "estimated", "ips")
     }
     return pd.DataFrame({METHODS[m]: means[m] - means["ips"] for m in ("pbm", "estimated")})
