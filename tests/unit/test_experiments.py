@@ -132,7 +132,12 @@ def test_a_configuration_asks_for_more_seeds(load):
     )
     assert load(quick).seeds_of("fit") == [5]
     assert load(quick, seeds=4).seeds_of("fit") == [5, 9, 10, 11]
-    long = put(quick, ["scales", "smoke", "settings"], {"fit": {"seeds": [1, 2, 3, 4, 5]}})
+    longer = {"fit": {"seeds": [1, 2, 3, 4, 5]}}
+    long = put(
+        put(several, ["scales", "smoke", "settings"], longer),
+        ["scales", "laptop", "settings"],
+        longer,
+    )
     assert load(long, seeds=4).seeds_of("fit") == [1, 2, 3, 4, 5]
 
 
