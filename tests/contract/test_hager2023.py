@@ -121,9 +121,7 @@ def of_seeds(count: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize(
     ("names", "count", "words"),
-    [
-        (("11", "12", "16"), 9, "the thesis tests over 10 runs, and here are 9"),
-    ],
+    [(("11", "12", "16"), 9, "the thesis tests over 10 runs, and here are 9")],
 )
 def test_the_thesis_test_needs_its_runs(names, count, words):
     for name in (name for name in AT if name.rstrip("abc") in names):
