@@ -113,8 +113,11 @@ class Rows:
         self.present(column, field, expected)
         if is_text(column.type):
             column = pc.utf8_trim_whitespace(column)
+        numbers = _numbers(column)
+        if numbers is None and is_text(column.type):
             column = pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1")
-        if (numbers := _numbers(column)) is None:
+            numbers = _numbers(column)
+        if numbers is None:
             each = (_numbers(column.slice(at, 1)) for at in range(len(column)))
             good = np.array([one is not None for one in each])
             good[np.argmin(good)] = False

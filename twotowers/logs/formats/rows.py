@@ -15,7 +15,6 @@ from twotowers.files.artefacts import files_of
 from twotowers.files.batches import read_batches
 from twotowers.files.columns import LONGEST, Rows, check_ids, whole_runs
 from twotowers.files.frames import Source
-from twotowers.files.seen import Seen
 from twotowers.logs.formats.pages import named
 from twotowers.logs.sessions import OWN, Stream, Unsorted, conform
 from twotowers.logs.sorting import sorted_rows
@@ -105,7 +104,8 @@ class _Rows:
         self.names = next(iter(named_in.values()))
         inner = {"session", "document", "position", "clicks", *bias}
         self.per_page = [name for name in self.names if name not in inner]
-        self.rows, self.sessions = Rows(path), Seen()  # the current ones, and those before
+        self.rows = Rows(path)  # the current ones
+        self.sessions = [np.zeros(0, np.int64)]  # hashes of all so far
         self.sorted = False
 
     def batches(self, together: bool) -> Iterator[pa.RecordBatch]:
@@ -115,6 +115,8 @@ class _Rows:
         for file, names in self.named_in.items():
             self.names = names
             yield from self._of_file(file)
+        if _repeats(np.concatenate(self.sessions)):
+            raise Unsorted
 
     @property
     def keys(self) -> list[str]:
@@ -136,8 +138,9 @@ class _Rows:
             own = table.select(self.keys).take(pa.array(found[int(waits) :]))
             own = own.to_pandas(ignore_metadata=True)
             number = pd.util.hash_pandas_object(own, index=False).to_numpy().view(np.int64)
-            if len(self.sessions.new(number)) < len(number):
+            if _repeats(number):
                 raise Unsorted
+            self.sessions.append(number)
             waits = True
             return found
 
@@ -303,3 +306,7 @@ class _Rows:
                 f"positions {self.first}, {self.first + 1}, ... on a page; or gaps='keep'",
             )
         return order, None if self.gaps == "close" else (position - self.first + 1)
+
+
+def _repeats(hashes: np.ndarray) -> bool:
+    return len(np.unique(hashes)) < len(hashes)
