@@ -13,6 +13,7 @@ no log has a green light of propensities (the second); with the options that are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -155,13 +156,13 @@ def one_draw(case: str, seed: int) -> list[dict]:
     rows = simulate(stream("benchmark of realistic logs", case, seed), **options)
     named = [word for option, word in NAMES.items() if options.get(option)]
     return [
-        {"case": case, "read": name, "seed": seed, **judged(rows, dict(how), named)}
+        {"case": case, "read": name, "seed": seed, **judged(rows, dict(how), () if how else named)}
         for name, how in (("as it is", {}), ("as proposed", proposed))
         if how or name == "as it is"
     ]
 
 
-def judged(rows: pd.DataFrame, how: dict, named: list[str]) -> dict:
+def judged(rows: pd.DataFrame, how: dict, named: Sequence[str]) -> dict:
     """How many intervals hold the truth, the colours of the three lights, and the causes named."""
     bias = how.pop("bias", ["position"])
     try:

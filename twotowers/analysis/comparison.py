@@ -116,9 +116,9 @@ def _fitted(
         )
     if saved:
         return saved, log
-    later = None
+    later, share = None, TEST
     if isinstance(test, (int, float, np.number)):
-        check_range(test, field="test", low=0.001, high=0.999)
+        share = check_range(float(test), field="test", low=0.001, high=0.999)
     else:
         later = as_log(test)
         check_pages(later)
@@ -126,7 +126,6 @@ def _fitted(
     if not all(each.model.gaps for each in fitters):  # All are compared on the same pages.
         log, later = log.closed(), later and later.closed()
     if later is None:
-        share: Any = test
         parts = log.split({"train": 1 - share, "test": share}, seed=seed)
         log, later = parts["train"], parts["test"]
     longest = max(log.longest, later.longest)
