@@ -24,10 +24,9 @@ from flax import nnx
 from scipy.special import xlogy
 
 from twotowers.errors import InputError, check_range
-from twotowers.experiment.log import Columns, Recorded
-from twotowers.experiment.observed import splits_of
 from twotowers.experiment.parts import relevance_tower
 from twotowers.files.artefacts import atomic, check_ending
+from twotowers.fits.divided import DividedLog, cell_splits, page_splits
 from twotowers.fits.features import KEYS, Standardised, read_features, rows_of
 from twotowers.fits.fit import means_of
 from twotowers.fits.models import model_of
@@ -35,25 +34,20 @@ from twotowers.fits.predictions import predictions
 from twotowers.jobs.fit import fit_lanes
 from twotowers.jobs.gates import fall_at_limit, totals
 from twotowers.jobs.measures import perplexities
-from twotowers.logs.click_log import MOST_POSITIONS, ClickLog, as_log, check_pages
+from twotowers.logs.click_log import MOST_POSITIONS, as_log, check_pages
 from twotowers.logs.counts import Counts
 from twotowers.logs.described import Gathered
 from twotowers.logs.frames import PANDAS, Native, native
-from twotowers.logs.observed import divided
-from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.page_arrays import Pages, page_arrays
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.likelihood import built, predicting
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.protocol import CellModel
-from twotowers.randomness import stream
 from twotowers.simulations.towers import TwoTower, checked_seeds, setting_of
 
 if TYPE_CHECKING:
     from twotowers.experiment.settings import Setting
 
-SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
-"""How a log is divided: to train on, to stop early by, and to report held-out losses of."""
 TRAINING = {
     "learning_rate": 0.003, "weight_decay": 1e-4, "batch": 256, "epochs": 50, "patience": 3,
     "min_delta": 1e-6,
@@ -64,24 +58,6 @@ STEPS = 50
 LIKELIHOOD = "likelihood"
 STILL_FALLING = 1e-3
 """By more than this share, a loss fell in the last tenth of the epochs."""
-
-
-class _Divided(Recorded):
-    """A log whose splits are made already."""
-
-    WORDS = "log"
-    SIMULATED = False
-
-    parts: Any = None
-
-    @property
-    def has_features(self) -> bool:
-        return True
-
-    def splits(
-        self, inputs: Mapping[str, str], lanes: Sequence[Any], *, seed: int, features: Columns
-    ) -> dict[str, Split]:
-        return self.parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -411,7 +387,7 @@ def fit_log_towers(
     length = int(given.count(["position"]).values("position").to_numpy().max())
     positions = positions or length
     check_range(positions, field="positions", low=length, high=MOST_POSITIONS, whole=True)
-    log_of = _Divided(record="cells" if counted else "sessions", positions=positions)
+    log_of = DividedLog(record="cells" if counted else "sessions", positions=positions)
     setting = setting_of(log_of, model.settled(), method, {**TRAINING, **(training or {})})
     lanes = {name: each for own in setting.lanes.values() for name, each in own.items()}
     if several := [name for name, each in lanes.items() if len(each) > 1]:
@@ -425,7 +401,7 @@ def fit_log_towers(
             expected="None" if by_pair else "a table with document and a column per feature",
         )
     table = None if features is None else read_features(features, called=given.layout.columns)
-    read = (_cells if counted else _page_splits)(given, table, positions)
+    read = (cell_splits if counted else page_splits)(given, table, positions)
     how = setting.training
     if how is not None and how.steps is None:
         train = read.splits["train"]
@@ -437,66 +413,6 @@ def fit_log_towers(
     fitted = [each for lanes in found for each in lanes]
     about = tasks[0], model.examination, given.kind
     return LogTowers(setting, seeds, fitted, read.features, read.pairs, positions, *about)
-
-
-@dataclass(frozen=True)
-class _Read:
-    splits: dict[str, Split]
-    features: Standardised | None
-    pairs: pd.DataFrame
-
-
-def _page_splits(log: ClickLog, table: pd.DataFrame | None, positions: int) -> _Read:
-    pages = observed_pages(log, SHARES, positions=positions, seed=0)
-    pairs = pages.ids.to_pandas()
-    if table is None:
-        return _Read(splits_of(pages, pages.pair), None, pairs)
-    features = Standardised.fit(table, pairs)
-    return _Read(splits_of(pages, Gathered(features.values(pairs), pages.pair)), features, pairs)
-
-
-def _cells(log: ClickLog, table: pd.DataFrame | None, positions: int) -> _Read:
-    """Impressions and clicks of each row of features, or each pair, at each position."""
-    counts = log.count()
-    pair, first = counts.groups(KEYS)
-    ids = counts.where(first)
-    pairs = pd.DataFrame({name: ids.values(name).to_pandas() for name in KEYS})
-    features = None if table is None else Standardised.fit(table, pairs)
-    row = np.arange(len(pairs))
-    if features is not None:
-        used, row = np.unique(features.rows(pairs), return_inverse=True)
-        inputs = features.scaled(used)[:, None]
-    else:
-        inputs = row[:, None]
-    cell = row[pair] * positions + counts.values("position").to_numpy() - 1
-    size = len(inputs) * positions
-    shown, clicked = (
-        np.bincount(cell, each, size).astype(np.int64)
-        for each in (counts.impressions, counts.clicks)
-    )
-    parts = divided(shown, clicked, SHARES, rng=stream("division of a log", 0))
-    splits = {}
-    for name, part in parts.items():
-        columns = [inputs, *(each.reshape(-1, 1, positions) for each in part)]
-        if name == "train":
-            columns = _divided_evenly(*columns)
-        own, *counted = columns
-        where = np.ones(own.shape[:2], bool)
-        splits[name] = Split(own, where, None, Counts(*(each[None] for each in counted)))
-    return _Read(splits, features, pairs)
-
-
-def _divided_evenly(inputs: np.ndarray, shown: np.ndarray, clicked: np.ndarray) -> list[np.ndarray]:
-    """The same units, where one with many impressions becomes several with equal parts of them.
-
-    None has more impressions than the mean unit then, and there are at most twice as many. A step
-    draws units alike, so one of most of the log's impressions would make its gradient noise.
-    """
-    total = shown.sum((1, 2))
-    parts = np.maximum(np.ceil(total / max(total.mean(), 1)), 1).astype(int)
-    share = np.repeat(parts, parts)[:, None, None]
-    inputs, shown, clicked = (np.repeat(each, parts, axis=0) for each in (inputs, shown, clicked))
-    return [inputs, (shown / share).astype(np.float32), (clicked / share).astype(np.float32)]
 
 
 def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> LogTowers:
@@ -516,7 +432,7 @@ def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> 
     else:
         pairs = pd.DataFrame({name: arrays[name].to_pandas() for name in KEYS})
         inputs = np.array([[len(pairs) - 1]])
-    log = _Divided(record="sessions", positions=about["positions"])
+    log = DividedLog(record="sessions", positions=about["positions"])
     setting = setting_of(log, own, LIKELIHOOD, TRAINING)
     fitted = []
     for seed in about["seeds"]:

@@ -1,0 +1,105 @@
+"""A click log with features as two towers read it: pages, or counts of rows of features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from twotowers.experiment.log import Columns, Recorded
+from twotowers.experiment.observed import splits_of
+from twotowers.fits.features import KEYS, Standardised
+from twotowers.logs.click_log import ClickLog
+from twotowers.logs.counts import Counts
+from twotowers.logs.described import Gathered
+from twotowers.logs.observed import divided
+from twotowers.logs.observed_pages import observed_pages
+from twotowers.methods.task import Split
+from twotowers.randomness import stream
+
+SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
+"""How a log is divided: to train on, to stop early by, and to report held-out losses of."""
+
+
+class DividedLog(Recorded):
+    """A log whose splits are made already."""
+
+    WORDS = "log"
+    SIMULATED = False
+
+    parts: Any = None
+
+    @property
+    def has_features(self) -> bool:
+        return True
+
+    def splits(
+        self, inputs: Mapping[str, str], lanes: Sequence[Any], *, seed: int, features: Columns
+    ) -> dict[str, Split]:
+        return self.parts
+
+
+@dataclass(frozen=True)
+class Divided:
+    """A log's splits, its features, and the query and document of its pairs."""
+
+    splits: dict[str, Split]
+    features: Standardised | None
+    pairs: pd.DataFrame
+
+
+def page_splits(log: ClickLog, table: pd.DataFrame | None, positions: int) -> Divided:
+    """Pages, with the features of their documents; None is a parameter per pair."""
+    pages = observed_pages(log, SHARES, positions=positions, seed=0)
+    pairs = pages.ids.to_pandas()
+    if table is None:
+        return Divided(splits_of(pages, pages.pair), None, pairs)
+    features = Standardised.fit(table, pairs)
+    return Divided(splits_of(pages, Gathered(features.values(pairs), pages.pair)), features, pairs)
+
+
+def cell_splits(log: ClickLog, table: pd.DataFrame | None, positions: int) -> Divided:
+    """Impressions and clicks of each row of features, or each pair, at each position."""
+    counts = log.count()
+    pair, first = counts.groups(KEYS)
+    ids = counts.where(first)
+    pairs = pd.DataFrame({name: ids.values(name).to_pandas() for name in KEYS})
+    features = None if table is None else Standardised.fit(table, pairs)
+    row = np.arange(len(pairs))
+    if features is not None:
+        used, row = np.unique(features.rows(pairs), return_inverse=True)
+        inputs = features.scaled(used)[:, None]
+    else:
+        inputs = row[:, None]
+    cell = row[pair] * positions + counts.values("position").to_numpy() - 1
+    size = len(inputs) * positions
+    shown, clicked = (
+        np.bincount(cell, each, size).astype(np.int64)
+        for each in (counts.impressions, counts.clicks)
+    )
+    parts = divided(shown, clicked, SHARES, rng=stream("division of a log", 0))
+    splits = {}
+    for name, part in parts.items():
+        columns = [inputs, *(each.reshape(-1, 1, positions) for each in part)]
+        if name == "train":
+            columns = _divided_evenly(*columns)
+        own, *counted = columns
+        where = np.ones(own.shape[:2], bool)
+        splits[name] = Split(own, where, None, Counts(*(each[None] for each in counted)))
+    return Divided(splits, features, pairs)
+
+
+def _divided_evenly(inputs: np.ndarray, shown: np.ndarray, clicked: np.ndarray) -> list[np.ndarray]:
+    """The same units, where one with many impressions becomes several with equal parts of them.
+
+    None has more impressions than the mean unit then, and there are at most twice as many. A step
+    draws units alike, so one of most of the log's impressions would make its gradient noise.
+    """
+    total = shown.sum((1, 2))
+    parts = np.maximum(np.ceil(total / max(total.mean(), 1)), 1).astype(int)
+    share = np.repeat(parts, parts)[:, None, None]
+    inputs, shown, clicked = (np.repeat(each, parts, axis=0) for each in (inputs, shown, clicked))
+    return [inputs, (shown / share).astype(np.float32), (clicked / share).astype(np.float32)]
