@@ -118,7 +118,8 @@ def _fitted(
         return saved, log
     later, share = None, TEST
     if isinstance(test, (int, float, np.number)):
-        share = check_range(float(test), field="test", low=0.001, high=0.999)
+        number: Any = test
+        share = check_range(number, field="test", low=0.001, high=0.999)
     else:
         later = as_log(test)
         check_pages(later)
