@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from twotowers.fits.fitting import fit as fit
     from twotowers.fits.judgments import Judgments as Judgments
     from twotowers.fits.saved import load as load
+    from twotowers.fits.towers import LogTowers as LogTowers
     from twotowers.logs.click_log import read_log as read_log
     from twotowers.logs.counted import Counts as Counts
     from twotowers.logs.log import Log as Log
