@@ -73,7 +73,9 @@ def write_scales(figures: str | Path) -> None:
     best = {each["key"]: each for papers in finished.values() for each in papers}
     for each in best.values():
         by_number = {view["claim"]: view for view in each["views"]}
-        each["found"] = [(by_number[one["claim"]], one) for one in each["findings"]]
+        # A run of some items judges some claims.
+        own = [one for one in each["findings"] if one["claim"] in by_number]
+        each["found"] = [(by_number[one["claim"]], one) for one in own]
     render("findings.html.j2", figures / "findings.html", papers=best.values())
 
 
