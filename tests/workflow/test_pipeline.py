@@ -224,6 +224,7 @@ def test_editing_a_figures_drawing_redraws_it_and_the_pages(finished, tmp_path):
     assert {str(path.relative_to(folder)) for path in changed} == redrawn | {
         *PAGES,
         "figures/index.html",
+        "figures/findings.html",
         "figures/smoke/index.html",
         "figures/smoke/claims.csv",
     }
