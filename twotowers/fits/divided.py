@@ -57,7 +57,7 @@ def page_splits(log: ClickLog, table: pd.DataFrame | None, positions: int) -> Di
     pairs = pages.ids.to_pandas()
     if table is None:
         return Divided(splits_of(pages, pages.pair), None, pairs)
-    features = Standardised.fit(table, pairs)
+    features = Standardised.fit(table, pairs, log.layout.columns)
     return Divided(splits_of(pages, Gathered(features.values(pairs), pages.pair)), features, pairs)
 
 
@@ -67,7 +67,7 @@ def cell_splits(log: ClickLog, table: pd.DataFrame | None, positions: int) -> Di
     pair, first = counts.groups(KEYS)
     ids = counts.where(first)
     pairs = pd.DataFrame({name: ids.values(name).to_pandas() for name in KEYS})
-    features = None if table is None else Standardised.fit(table, pairs)
+    features = None if table is None else Standardised.fit(table, pairs, log.layout.columns)
     row = np.arange(len(pairs))
     if features is not None:
         used, row = np.unique(features.rows(pairs), return_inverse=True)

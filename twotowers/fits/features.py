@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -114,25 +114,30 @@ class Standardised:
         table: as `read_features` gives it; None if only the scales are known.
         names: of the features.
         mean, scale: [width] by which they are shifted and divided.
+        called: other names of `document` and `query`, as the log has them.
     """
 
     table: pd.DataFrame | None
     names: list[str]
     mean: np.ndarray
     scale: np.ndarray
+    called: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def fit(cls, table: pd.DataFrame, pairs: pd.DataFrame) -> Standardised:
+    def fit(
+        cls, table: pd.DataFrame, pairs: pd.DataFrame, called: Mapping[str, str]
+    ) -> Standardised:
         """With the scales of the rows that a log's pairs have."""
         names = list(table.columns[len(keys_of(table)) :])
-        found = cls(table, names, np.zeros(len(names)), np.ones(len(names)))
+        found = cls(table, names, np.zeros(len(names)), np.ones(len(names)), called)
         values = table[names].to_numpy(float)[np.unique(found.rows(pairs))]
         spread = values.std(0)
         flat = spread <= 1e-9 * np.maximum(np.abs(values).max(0), 1e-300)
         return replace(found, mean=values.mean(0), scale=np.where(flat, 1.0, spread))
 
-    def of(self, table: pd.DataFrame) -> Standardised:
-        """Other rows with the same features, on the same scales."""
+    def of(self, given: object) -> Standardised:
+        """The rows of another table, which `read_features` reads, on the same scales."""
+        table = read_features(given, called=self.called)
         if missing := [name for name in self.names if name not in table]:
             raise InputError(
                 "no such column", path="features", field=missing[0], expected="those of the fit"

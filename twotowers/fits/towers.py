@@ -138,7 +138,7 @@ class LogTowers:
         """
         ids, inputs = self.pairs, np.arange(len(self.pairs))
         if self.features is not None:
-            own = self.features if features is None else self.features.of(read_features(features))
+            own = self.features if features is None else self.features.of(features)
             ids = ids if features is None else own.ids
             inputs = own.values(ids)
         elif features is not None:
@@ -246,6 +246,8 @@ class LogTowers:
         about: dict[str, Any] = {"model": own, "positions": self.positions, "seeds": self.seeds}
         if self.features is not None:
             about["features"] = self.features.names
+            keys = {name: self.features.called.get(name, name) for name in KEYS}
+            about["called"] = keys
             arrays: dict[str, Any] = {"mean": self.features.mean, "scale": self.features.scale}
         else:
             arrays = {name: self.pairs[name] for name in KEYS}
@@ -293,7 +295,7 @@ class LogTowers:
         assert pages.ids is not None  # A log names its documents.
         ids = pages.ids.to_pandas()
         if self.features is not None:
-            own = self.features if features is None else self.features.of(read_features(features))
+            own = self.features if features is None else self.features.of(features)
             inputs: Any = Gathered(own.values(ids), pages.pair)
         else:
             row = rows_of(self.pairs, ids)
@@ -427,7 +429,7 @@ def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> 
     own, features, pairs = dict(about["model"]), None, pd.DataFrame(columns=[*KEYS])
     if "features" in about:
         numbers = (arrays[name].to_numpy() for name in ("mean", "scale"))
-        features = Standardised(None, about["features"], *numbers)
+        features = Standardised(None, about["features"], *numbers, about["called"])
         inputs = np.zeros((1, 1, len(about["features"])), np.float32)
     else:
         pairs = pd.DataFrame({name: arrays[name].to_pandas() for name in KEYS})
