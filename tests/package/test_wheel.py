@@ -136,7 +136,7 @@ def test_the_face_works_without_the_repository(clean):
     assert done.stdout.splitlines() == [
         "True 3 1 None",
         "['query', 'document', 'estimate', 'error', 'low', 'high', 'trials', 'impressions', "
-        "'examinations']",
+        "'clicks', 'examinations']",
         "(3, 11)",
         "['model', 'perplexity', 'conditional', 'log_likelihood', 'behind', 'error', "
         "'behind_known', 'error_known', 'behind_unseen', 'error_unseen']",

@@ -95,7 +95,6 @@ BROKEN = {
     "value is a word": ("1 qid:1 1:2 2:x\n", 1, "2:x"),
     "value is cut": ("1 qid:1 1:2 2:1e\n", 1, "2:1e"),
     "no colon": ("1 qid:1 1:2 17\n", 1, "17"),
-    "byte order mark": (b"\xef\xbb\xbf1 qid:1 1:2", 1, "xef"),
     "UTF-16": ("1 qid:1 1:2\n".encode("utf-16"), 1, "xff"),
     "old Mac line ends": (b"1 qid:1 1:2\r1 qid:2 1:2\r", 1, "qid:2"),
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", 1, "PNG"),
@@ -156,3 +155,9 @@ def test_mslr_sample_has_its_counts(name, rows, queries):
     if name == "test.txt":
         counts = np.bincount(rankings.label.astype(int))
         assert counts.tolist() == [1023, 604, 243, 20, 10]
+
+
+def test_a_byte_order_mark_is_no_value(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_bytes(b"\xef\xbb\xbf2 qid:1 1:0.5\n0 qid:1 1:1\n")
+    assert read_letor(path, width=1).label.tolist() == [2, 0]

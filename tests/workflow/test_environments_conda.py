@@ -65,7 +65,7 @@ def test_the_gpu_profile_trains_with_cuda(launcher, unbuilt):
     planned = re.findall(r"^Conda environment envs/(\S+)\.yaml will be created", said, re.MULTILINE)
     assert sorted(planned) == ["data", "jax-cpu", "jax-cuda", "plots"]
     asking = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: .*gpu=1\b", said, re.MULTILINE)
-    assert set(asking) == {"policy", "fit"}
+    assert set(asking) == {"policy", "fit", "study"}
 
 
 def test_the_launcher_plans_and_each_job_in_its_environment_changes_no_byte(

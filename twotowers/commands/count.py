@@ -16,7 +16,7 @@ from pathlib import Path
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
 from twotowers.commands.output import show
 from twotowers.errors import InputError
-from twotowers.logs.click_log import bytes_of, check_out
+from twotowers.logs.checks import bytes_of, check_out
 from twotowers.logs.counted import write_counts
 from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.ids import beside, number_cells, write_clax

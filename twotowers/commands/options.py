@@ -14,7 +14,8 @@ from typing import Any
 from twotowers.commands.output import show
 from twotowers.errors import TRY, InputError
 from twotowers.fits.defaults import BIAS
-from twotowers.logs.click_log import BOTS, ClickLog, check_out, read_log
+from twotowers.logs.checks import check_out
+from twotowers.logs.click_log import BOTS, ClickLog, read_log
 from twotowers.logs.layouts import USUAL
 from twotowers.logs.opening import FORMATS
 

@@ -8,20 +8,26 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import xlogy
 
 from twotowers.experiment.log import Columns, Recorded
 from twotowers.experiment.observed import splits_of
 from twotowers.fits.features import KEYS, Standardised
+from twotowers.jobs.gates import totals
+from twotowers.jobs.measures import perplexities
 from twotowers.logs.click_log import ClickLog
 from twotowers.logs.counts import Counts
 from twotowers.logs.described import Gathered
 from twotowers.logs.observed import divided
 from twotowers.logs.observed_pages import observed_pages
-from twotowers.methods.task import Split
+from twotowers.methods.task import Fitted, Split
 from twotowers.randomness import stream
 
 SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 """How a log is divided: to train on, to stop early by, and to report held-out losses of."""
+
+UNCOUNTED = Counts(np.zeros(0), np.zeros(0))
+"""In the place of the counts of pages that are only predicted."""
 
 
 class DividedLog(Recorded):
@@ -103,3 +109,26 @@ def _divided_evenly(inputs: np.ndarray, shown: np.ndarray, clicked: np.ndarray) 
     share = np.repeat(parts, parts)[:, None, None]
     inputs, shown, clicked = (np.repeat(each, parts, axis=0) for each in (inputs, shown, clicked))
     return [inputs, (shown / share).astype(np.float32), (clicked / share).astype(np.float32)]
+
+
+def measures_of_cells(found: Fitted, split: Split) -> dict[str, float]:
+    """What `Fit.evaluate` returns, from the losses of counts."""
+    assert found.cell_losses is not None  # The likelihood of counts.
+    losses = found.cell_losses(split)
+    measured = {name: value for name, at, value in perplexities(losses, split.counts, 0) if not at}
+    one = measured["mean_perplexity"]
+    likelihood = -float(losses.sum() / split.counts.impressions.sum())
+    return {"perplexity": one, "conditional": one, "log_likelihood": likelihood}
+
+
+def likelihood_of_rates(train: Split, test: Split, name: str) -> float:
+    """Log-likelihood of held-out clicks by click rates of training, a mean over documents shown.
+
+    Args:
+        train, test: the splits.
+        name: "constant", one rate for all, or "ranks", one per position.
+    """
+    shown, clicked = totals(train, 0, name)
+    rate = (clicked + clicked.sum() / shown.sum()) / (shown + 1)
+    shown, clicked = totals(test, 0, name, size=len(rate))
+    return float((xlogy(clicked, rate) + xlogy(shown - clicked, 1 - rate)).sum() / shown.sum())

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from twotowers.errors import InputError, check_range
 from twotowers.fitting.statistics import Statistics, Totals, sufficient
-from twotowers.logs.click_log import MOST_POSITIONS, ClickLog, check_clicks
+from twotowers.logs.checks import MOST_POSITIONS
+from twotowers.logs.click_log import ClickLog, check_clicks
 from twotowers.models.protocol import CELLS, ClickModel
 
 

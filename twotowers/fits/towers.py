@@ -21,21 +21,26 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from flax import nnx
-from scipy.special import xlogy
 
 from twotowers.errors import InputError, check_range
 from twotowers.experiment.parts import relevance_tower
 from twotowers.files.artefacts import atomic, check_ending
-from twotowers.fits.divided import DividedLog, cell_splits, page_splits
+from twotowers.fits.divided import (
+    UNCOUNTED,
+    DividedLog,
+    cell_splits,
+    likelihood_of_rates,
+    measures_of_cells,
+    page_splits,
+)
 from twotowers.fits.features import KEYS, Standardised, read_features, rows_of
 from twotowers.fits.fit import means_of
 from twotowers.fits.models import model_of
 from twotowers.fits.predictions import predictions
 from twotowers.jobs.fit import fit_lanes
-from twotowers.jobs.gates import fall_at_limit, totals
-from twotowers.jobs.measures import perplexities
-from twotowers.logs.click_log import MOST_POSITIONS, as_log, check_pages
-from twotowers.logs.counts import Counts
+from twotowers.jobs.gates import fall_at_limit
+from twotowers.logs.checks import MOST_POSITIONS
+from twotowers.logs.click_log import as_log, check_pages
 from twotowers.logs.described import Gathered
 from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.page_arrays import Pages, page_arrays
@@ -188,7 +193,7 @@ class LogTowers:
             if split.sessions is not None:
                 own = means_of(*self._losses(found, split), split.sessions[0].where)
             else:
-                own = _of_cells(found, split)
+                own = measures_of_cells(found, split)
             rows.append({"seed": seed, **own})
         return native(pd.DataFrame(rows), self.kind)
 
@@ -205,12 +210,8 @@ class LogTowers:
             one = replace(self, seeds=(seed,), fitted=[found], kind=PANDAS)
             row = {"seed": seed, "fall": fall_at_limit(found) or 0.0}
             for name in ("constant", "ranks"):
-                shown, clicked = totals(train, 0, name)
-                rate = (clicked + clicked.sum() / shown.sum()) / (shown + 1)
-                shown, clicked = totals(test, 0, name, size=len(rate))
-                gained = xlogy(clicked, rate) + xlogy(shown - clicked, 1 - rate)
                 likelihood = one.evaluate()["log_likelihood"].iloc[0]
-                row[name] = likelihood - gained.sum() / shown.sum()
+                row[name] = likelihood - likelihood_of_rates(train, test, name)
             rows.append(row)
         return pd.DataFrame(rows)
 
@@ -246,8 +247,7 @@ class LogTowers:
         about: dict[str, Any] = {"model": own, "positions": self.positions, "seeds": self.seeds}
         if self.features is not None:
             about["features"] = self.features.names
-            keys = {name: self.features.called.get(name, name) for name in KEYS}
-            about["called"] = keys
+            about["called"] = {name: self.features.called.get(name, name) for name in KEYS}
             arrays: dict[str, Any] = {"mean": self.features.mean, "scale": self.features.scale}
         else:
             arrays = {name: self.pairs[name] for name in KEYS}
@@ -313,8 +313,6 @@ class LogTowers:
         return Split(inputs, pages.where, None, UNCOUNTED, sessions), pages
 
 
-UNCOUNTED = Counts(np.zeros(0), np.zeros(0))
-"""In the place of the counts of pages that are only predicted."""
 TOWERS = "towers"
 """The key of a saved fit's metadata."""
 
@@ -325,15 +323,6 @@ def _row(values: pa.Array) -> pa.Array:
 
 def _named(seed: int, path: Any) -> str:
     return f"seed {seed} {jax.tree_util.keystr(path)}"
-
-
-def _of_cells(found: Fitted, split: Split) -> dict[str, float]:
-    assert found.cell_losses is not None  # The likelihood of counts.
-    losses = found.cell_losses(split)
-    measured = {name: value for name, at, value in perplexities(losses, split.counts, 0) if not at}
-    one = measured["mean_perplexity"]
-    likelihood = -float(losses.sum() / split.counts.impressions.sum())
-    return {"perplexity": one, "conditional": one, "log_likelihood": likelihood}
 
 
 def fit_log_towers(
@@ -375,11 +364,8 @@ def fit_log_towers(
         <linear tower, additive, by likelihood, seeds (0,)>
     """
     given = as_log(log)
-    click_model = model_of(model.click_model)[1]
-    model = replace(model, click_model=click_model)
+    model = replace(model, click_model=(click_model := model_of(model.click_model)[1]))
     seeds = checked_seeds(seeds)
-    if positions is not None:
-        check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
     counted = method in (LIKELIHOOD, {"kind": LIKELIHOOD})
     counted &= isinstance(click_model, CellModel) and "attraction" in click_model.parts
     if counted:
@@ -428,8 +414,8 @@ def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> 
     arrays = {name: table[name][0].values for name in table.column_names}
     own, features, pairs = dict(about["model"]), None, pd.DataFrame(columns=[*KEYS])
     if "features" in about:
-        numbers = (arrays[name].to_numpy() for name in ("mean", "scale"))
-        features = Standardised(None, about["features"], *numbers, about["called"])
+        mean, scale = arrays["mean"].to_numpy(), arrays["scale"].to_numpy()
+        features = Standardised(None, about["features"], mean, scale, about["called"])
         inputs = np.zeros((1, 1, len(about["features"])), np.float32)
     else:
         pairs = pd.DataFrame({name: arrays[name].to_pandas() for name in KEYS})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import tempfile
@@ -16,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.files.artefacts import check_target, files_of
+from twotowers.files.artefacts import files_of
 from twotowers.files.batches import is_text_file, set_encoding
 from twotowers.files.frames import Frame, Source
 from twotowers.files.progress import doing
+from twotowers.logs.checks import bytes_of, check_out, check_pages_of
 from twotowers.logs.counted import CELL, MEMORY, Counts, Mixed
 from twotowers.logs.frames import PANDAS, source_of
 from twotowers.logs.guesses import all_wrong
@@ -37,9 +37,6 @@ TIME = "time"
 """The bias feature under which the time of a page is read."""
 KNOWN = (*CELL, "last_click")
 """Columns that are read, or follow from those that are read, without being asked for."""
-
-MOST_POSITIONS = 1000
-"""Memory of a fit grows with the square of the positions."""
 
 
 OF_CLICKS = "`clicks.log()`, the log of simulated clicks,"
@@ -406,23 +403,6 @@ def log_of_format(source: Source, format: str, **settings: Any) -> ClickLog:
     return ClickLog(source, Layout(format, columns), settings)
 
 
-def check_out(
-    source: str | Source, out: str | Path, *endings: str, beside: Sequence[str | Path] = ()
-) -> None:
-    """Raise InputError if files cannot be written there, or would replace one of a log's.
-
-    Args:
-        source: the log, as it was given.
-        out: the file to write.
-        endings: those that it may have; none for any.
-        beside: files that are written with it.
-    """
-    files = parts_of(source if isinstance(source, Frame) else Path(source))
-    check_target(out, files, *endings)
-    for each in beside:
-        check_target(each, files)
-
-
 def check_clicks(log: ClickLog, impressions: float, clicks: float) -> None:
     """Raise InputError for a log that tells nothing: no document was clicked, or every one.
 
@@ -449,21 +429,6 @@ def as_log(given: object) -> ClickLog:
     return given if isinstance(given, ClickLog) else read_log(given)
 
 
-def check_pages_of(log: Log, source: Source) -> None:
-    """Raise InputError for a log without pages, or a page with no document or too many."""
-    for each in log.blocks:
-        wrong = np.flatnonzero((each.lengths < 1) | (each.lengths > MOST_POSITIONS))
-        if len(wrong):
-            raise InputError(
-                f"page {each.before + wrong[0] + 1}: it shows {each.lengths[wrong[0]]} documents",
-                path=source,
-                field="documents",
-                expected=f"1 to {MOST_POSITIONS}",
-            )
-    if not log.pages:
-        raise InputError("the log is empty", path=source)
-
-
 def check_pages(log: ClickLog) -> None:
     """Raise InputError for a log that is counted already."""
     if log.counted:
@@ -473,11 +438,3 @@ def check_pages(log: ClickLog) -> None:
             field="log",
             expected="a log of pages: with a session, or with lists of documents",
         )
-
-
-def bytes_of(memory: str) -> int:
-    """A size such as '2GB', in bytes."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b", memory.strip().lower())
-    if found is None:
-        raise InputError(f"{memory!r}", field="memory", expected="a size such as 2GB")
-    return max(int(float(found[1]) * 1000 ** " kmgt".index(found[2] or " ")), 1)

@@ -20,7 +20,10 @@ from twotowers.files.frames import Frame, Source
 from twotowers.logs.guesses import guessed, settings_of
 
 USUAL: Mapping[str, tuple[str, ...]] = {
-    "session": ("session", "session_id", "sessionid", "sid", "search_id", "page_id", "serp_id"),
+    "session": (
+        "session", "session_id", "sessionid", "sid", "search_id", "page_id", "serp_id",
+        "request_id", "visit_id", "visit",
+    ),
     "query": ("query", "query_id", "qid", "q", "search_term", "keyword", "keywords"),
     "document": (
         "document", "document_id", "doc", "doc_id", "docid", "url", "url_id", "item", "item_id",

@@ -94,6 +94,7 @@ def _are_texts(values: Any) -> bool:
 KINDS = {
     "str": (_is_text, "text"),
     "int": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a number"),
+    "bool": (lambda value: isinstance(value, bool), "true or false"),
     "Sequence[str]": (_are_texts, "a list of names"),
     "Mapping[str, str]": (
         lambda value: isinstance(value, Mapping) and _are_texts([*value, *value.values()]),
