@@ -39,13 +39,17 @@ def left_out(seen: Mapping[str, int], above: float = 0.0) -> Iterator[str]:
         >>> [*left_out({"clicks": 9, "clicks_off_page": 3, "clicks_without_query": 1})]
         ['clicks on documents that are not on their page: 3 (30%)', \
 'clicks of queries that the log does not have: 1 (10%)']
+        >>> [*left_out({"pages": 8, "pages_of_bots": 2, "pages_missing_positions": 9})]
+        ['pages that miss positions, and keep those of their documents: 9 (90%)', \
+'pages of users, or pages, that are out of line: 2 (20%)']
     """
     clicks = ("clicks", "clicks_without_query", "clicks_without_document")
     pages = ("pages", *(name for name in LEFT_OUT if name.startswith("pages")))
-    kept = ("repeated_clicks", "pages_missing_positions", "pages_of_bots")
+    inside = ("repeated_clicks", "pages_missing_positions")
+    kept = (*inside, "pages_of_bots")
     for name, words in LEFT_OUT.items():
         of = pages if name in pages else clicks
-        whole = sum(seen.get(each, 0) for each in of if each not in kept)
+        whole = sum(seen.get(each, 0) for each in of if each not in inside)
         share = seen.get(name, 0) / max(whole, 1)
         if share > above and not (above and name in kept):
             yield f"{words}: {seen[name]:,} ({share:.0%})"
