@@ -137,6 +137,14 @@ def test_a_position_of_its_own_is_amber_and_named():
     assert "breaks with" not in text
 
 
+def test_adverts_that_stand_nowhere_else_are_named_and_no_swap_is_proposed():
+    log = rows(bots=0, pages=8000)
+    log.loc[log["position"] == 4, "document"] += 100
+    _, text = diagnosed(log)
+    assert "Position 4 has documents that stand at no other position: an advert, a module?" in text
+    assert "Exchange" not in text
+
+
 def test_commands_carry_the_options_of_the_user(tmp_path):
     log = rows(bots=0).rename(columns={"document": "the thing"})
     path = tmp_path / "my log.csv"

@@ -53,6 +53,8 @@ LAYOUT = r"spons|advert|^(is_?)?ads?$|promo|module|widget|layout|vertical|(resul
 """Names of columns that tell adverts, modules or layouts apart."""
 MOST_SWAPS = 12
 """Swaps that are planned at most."""
+FEW_ALONE = 0.5
+"""Factors without a link are exceptions if there are at most this many for each that is linked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +201,13 @@ class Evidence:
     def parts(self) -> np.ndarray:
         """[K] the part of the log that each factor is in: documents link the factors of a part."""
         return self.product.counts.component
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """Numbers of the few factors that documents link to no other, while the rest is linked."""
+        sizes = np.bincount(self.parts)
+        found = np.flatnonzero(sizes[self.parts] == 1)
+        return found if len(found) <= FEW_ALONE * sizes.max(initial=0) else found[:0]
 
     @property
     def swap_pages(self) -> int:
