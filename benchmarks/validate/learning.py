@@ -72,7 +72,10 @@ def drawn(case: str, seed: int) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
 
 
 def off(curve: Curve, truth: np.ndarray) -> float:
-    """Errors by which the farthest position without doubt is off; NaN if all are doubtful."""
+    """How many standard errors the worst position without a doubt lies off the truth.
+
+    It is NaN if all positions have a doubt.
+    """
     places = curve.names["position"].to_numpy() - 1
     layout = curve.names["layout"].to_numpy() if "layout" in curve.names else 0
     sure = (curve.reason == "") & (np.arange(len(places)) != curve.reference)
@@ -153,7 +156,7 @@ STUDIES = {
 
 
 def wrong(table: pd.DataFrame) -> pd.Series:
-    """[rows] whether a green light is on a curve that is wrong."""
+    """[rows] whether the second or the third light is green although the curve is wrong."""
     return (table["off"] > WRONG) & ((table["able"] == "green") | (table["advice"] == "green"))
 
 

@@ -1,4 +1,4 @@
-"""What fails of Section 4, and on Table 1."""
+"""Sentences of Section 4 that fail, and sentences that the numbers of Table 1 contradict."""
 
 from __future__ import annotations
 

@@ -156,6 +156,18 @@ def test_other_methods_see_pages(users):
         found.predict(users["log"].head(10))
 
 
+def test_gaps_are_closed_for_models_without_gaps_and_the_log_is_not_replaced(users, tmp_path):
+    gone = (users["log"]["position"] == 2) & (users["log"]["session"] % 3 == 0)
+    users["log"][~gone].to_parquet(tmp_path / "log.parquet")
+    how = {"features": users["features"], "training": {"epochs": 1}}
+    fitted = tt.fit(tmp_path / "log.parquet", tt.TwoTower("linear", click_model="dbn"), **how)
+    places = fitted.predict(tmp_path / "log.parquet").groupby("page")["position"]
+    assert (places.max() == places.count()).all()
+    with pytest.raises(tt.InputError, match="log"):
+        fitted.save(tmp_path / "log.parquet")
+    assert len(pd.read_parquet(tmp_path / "log.parquet")) == (~gone).sum()
+
+
 def test_what_needs_a_click_model_says_so(users, fitted, tmp_path, capsys):
     users["log"].head(500).to_csv(tmp_path / "log.csv", index=False)
     fitted.save(tmp_path / "towers.parquet")

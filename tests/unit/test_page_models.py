@@ -270,7 +270,7 @@ class Unshared(MixtureModel):
     ("mixture", "own"),
     [
         (Mixed, {"gctr": {}, "pbm": {}, "dbn": {}}),
-        # The same name, and different kinds of part.
+        # Both models have a part of this name, and the two parts are of different kinds.
         (Examined, {"pbm": {"examination": 1}, "ubm": {"examination": 2}}),
         (Continued, {"dcm": {"continuation": 1}, "dbn": {"continuation": 2}}),
         (Unshared, {"dctr": {"attraction": 1}, "dbn": {"attraction": 2}}),

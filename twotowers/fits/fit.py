@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from twotowers.errors import InputError, check_options, nearest
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fits.judgments import Judgments, grading, judgments_of
-from twotowers.fits.predictions import predictions
+from twotowers.fits.predictions import pages_to_predict, predictions
 from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, lines, prior_check, warnings
 from twotowers.fits.reduction import check_of_documents, reduced
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
@@ -33,9 +33,9 @@ from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.statistics import Statistics
 from twotowers.jobs.measures import page_perplexities
-from twotowers.logs.click_log import ClickLog, as_log, check_pages
+from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.frames import PANDAS, Native, native
-from twotowers.logs.page_arrays import Pages, page_arrays
+from twotowers.logs.page_arrays import Pages
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.page_fits import page_losses
 from twotowers.methods.task import Split
@@ -306,16 +306,7 @@ class Fit:
 
     def arrays(self, log: ClickLog) -> Pages:
         """The pages of a log, as long as the fit's."""
-        check_pages(log)
-        log = log if self.model.gaps else log.closed()
-        if log.longest > self.positions:
-            raise InputError(
-                f"a page shows {log.longest} documents",
-                path=log.source,
-                field="documents",
-                expected=f"1 to {self.positions}, as the fit has; `positions` allows more",
-            )
-        return page_arrays(log, positions=self.positions)
+        return pages_to_predict(log, self.model, self.positions)
 
     def losses(self, pages: Pages) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """[pages, K] losses of each click, alone and given those above it; and where it is."""

@@ -7,7 +7,31 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from twotowers.logs.page_arrays import Pages
+from twotowers.errors import InputError
+from twotowers.logs.click_log import ClickLog, check_pages
+from twotowers.logs.page_arrays import Pages, page_arrays
+from twotowers.models.protocol import ClickModel
+
+
+def pages_to_predict(log: ClickLog, model: ClickModel, positions: int) -> Pages:
+    """The pages of a log, as a fitted model sees them; InputError if there are none, or one is
+    longer than the fit's pages.
+
+    Args:
+        log: the log.
+        model: the click model. Gaps are closed for one that has no gaps.
+        positions: of the fit's longest page.
+    """
+    check_pages(log)
+    log = log if model.gaps else log.closed()
+    if log.longest > positions:
+        raise InputError(
+            f"a page shows {log.longest} documents",
+            path=log.source,
+            field="documents",
+            expected=f"1 to {positions}, as the fit has; `positions` allows more",
+        )
+    return page_arrays(log, positions=positions)
 
 
 def predictions(pages: Pages, losses: Sequence[Sequence[np.ndarray]]) -> pd.DataFrame:

@@ -36,14 +36,14 @@ from twotowers.fits.divided import (
 from twotowers.fits.features import KEYS, Standardised, read_features, rows_of
 from twotowers.fits.fit import means_of
 from twotowers.fits.models import model_of
-from twotowers.fits.predictions import predictions
+from twotowers.fits.predictions import pages_to_predict, predictions
 from twotowers.jobs.fit import fit_lanes
 from twotowers.jobs.gates import fall_at_limit
 from twotowers.logs.checks import MOST_POSITIONS
-from twotowers.logs.click_log import as_log, check_pages
+from twotowers.logs.click_log import ClickLog, as_log, check_pages
 from twotowers.logs.described import Gathered
 from twotowers.logs.frames import PANDAS, Native, native
-from twotowers.logs.page_arrays import Pages, page_arrays
+from twotowers.logs.page_arrays import Pages
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.likelihood import built, predicting
 from twotowers.methods.task import Fitted, Split, Task
@@ -79,6 +79,7 @@ class LogTowers:
         task: with the splits of the log; None if the fit was loaded.
         examined: the examination part, as the model was given it.
         kind: the library of the frames that answers come in.
+        log: to which they were fitted; None if the fit was loaded.
     """
 
     setting: Setting
@@ -90,6 +91,7 @@ class LogTowers:
     task: Task | None = field(default=None, repr=False)
     examined: Any = "table"
     kind: str = PANDAS
+    log: ClickLog | None = None
 
     def __repr__(self) -> str:
         model, method = self.setting.model, self.setting.method.name
@@ -122,9 +124,9 @@ class LogTowers:
                     field="model",
                     expected="'additive' or 'position_based'",
                 )
-            places = np.arange(1, len(found.bias) + 1)
-            bias = {"seed": seed, "position": places, "estimate": found.bias - found.bias[0]}
-            parts.append(pd.DataFrame(bias))
+            bias = pd.DataFrame({"seed": seed, "estimate": found.bias - found.bias[0]})
+            bias.insert(1, "position", np.arange(1, len(bias) + 1))
+            parts.append(bias)
         return native(pd.concat(parts, ignore_index=True), self.kind)
 
     def relevance(self, features: object = None) -> Native:
@@ -187,15 +189,13 @@ class LogTowers:
             a frame: seed, and perplexity, conditional and log_likelihood as `Fit.evaluate` has
             them.
         """
-        split = self._split("test") if log is None else self._of_log(log, features)[0]
-        rows = []
-        for seed, found in zip(self.seeds, self.fitted, strict=True):
-            if split.sessions is not None:
-                own = means_of(*self._losses(found, split), split.sessions[0].where)
-            else:
-                own = measures_of_cells(found, split)
-            rows.append({"seed": seed, **own})
-        return native(pd.DataFrame(rows), self.kind)
+        of_log = self.held_out if log is None else self._measured(self._of_log(log, features)[0])
+        return native(of_log, self.kind)
+
+    @cached_property
+    def held_out(self) -> pd.DataFrame:
+        """What `evaluate` returns of the held-out tenth."""
+        return self._measured(self._split("test"))
 
     @cached_property
     def gains(self) -> pd.DataFrame:
@@ -206,13 +206,10 @@ class LogTowers:
         """
         train, test = self._split("train"), self._split("test")
         rows: list[dict[str, float]] = []
-        for seed, found in zip(self.seeds, self.fitted, strict=True):
-            one = replace(self, seeds=(seed,), fitted=[found], kind=PANDAS)
-            row = {"seed": seed, "fall": fall_at_limit(found) or 0.0}
-            for name in ("constant", "ranks"):
-                likelihood = one.evaluate()["log_likelihood"].iloc[0]
-                row[name] = likelihood - likelihood_of_rates(train, test, name)
-            rows.append(row)
+        rates = {name: likelihood_of_rates(train, test, name) for name in ("constant", "ranks")}
+        for found, measured in zip(self.fitted, self.held_out.to_dict("records"), strict=True):
+            gains = {name: measured["log_likelihood"] - rate for name, rate in rates.items()}
+            rows.append({"seed": measured["seed"], "fall": fall_at_limit(found) or 0.0, **gains})
         return pd.DataFrame(rows)
 
     def notes(self) -> Iterator[str]:
@@ -236,10 +233,12 @@ class LogTowers:
         `load` reads it. The features of documents are not in it.
 
         Raises:
-            InputError: another ending, no such folder; or the towers are no likelihood's, or of a
-                class that is no file of twotowers/towers.
+            InputError: another ending, no such folder, or the file is the log itself; or the
+                towers are no likelihood's, or of a class that is no file of twotowers/towers.
         """
         check_ending(path, ".parquet")
+        if self.log is not None:
+            self.log.check_out(path)
         model = self.setting.model
         tower = {"kind": model.tower.name, **model.tower.options}
         own = {"kind": model.kind, **asdict(model.of), "tower": tower, "features": model.features}
@@ -263,8 +262,18 @@ class LogTowers:
                 expected="towers of twotowers/towers, fitted by likelihood",
             ) from None
         with atomic(path) as temporary:
-            table = pa.table({name: _row(pa.array(each)) for name, each in arrays.items()})
+            table = pa.table({name: pa.array([np.asarray(each)]) for name, each in arrays.items()})
             pq.write_table(table.replace_schema_metadata(known), temporary)
+
+    def _measured(self, split: Split) -> pd.DataFrame:
+        rows = []
+        for seed, found in zip(self.seeds, self.fitted, strict=True):
+            if split.sessions is not None:
+                own = means_of(*self._losses(found, split), split.sessions[0].where)
+            else:
+                own = measures_of_cells(found, split)
+            rows.append({"seed": seed, **own})
+        return pd.DataFrame(rows)
 
     def _losses(self, found: Fitted, split: Split) -> tuple[np.ndarray, np.ndarray]:
         if found.page_losses is None:
@@ -283,15 +292,7 @@ class LogTowers:
     def _of_log(self, log: object, features: object) -> tuple[Split, Pages]:
         """A log as towers read it, and its pages."""
         given = as_log(log)
-        check_pages(given)
-        if given.longest > self.positions:
-            raise InputError(
-                f"a page shows {given.longest} documents",
-                path=given.source,
-                field="documents",
-                expected=f"1 to {self.positions}, as the fit has; `positions` allows more",
-            )
-        pages = page_arrays(given, positions=self.positions)
+        pages = pages_to_predict(given, self.setting.model.of, self.positions)
         assert pages.ids is not None  # A log names its documents.
         ids = pages.ids.to_pandas()
         if self.features is not None:
@@ -315,10 +316,6 @@ class LogTowers:
 
 TOWERS = "towers"
 """The key of a saved fit's metadata."""
-
-
-def _row(values: pa.Array) -> pa.Array:
-    return pa.ListArray.from_arrays([0, len(values)], values)
 
 
 def _named(seed: int, path: Any) -> str:
@@ -372,6 +369,7 @@ def fit_log_towers(
         method = {"kind": LIKELIHOOD, "weighting": "impressions"}
     else:
         check_pages(given)
+        given = given if click_model.gaps else given.closed()
     length = int(given.count(["position"]).values("position").to_numpy().max())
     positions = positions or length
     check_range(positions, field="positions", low=length, high=MOST_POSITIONS, whole=True)
@@ -399,7 +397,7 @@ def fit_log_towers(
     setting = setting.model_copy(update={"log": log_of, "training": how})
     tasks, found = zip(*(fit_lanes({}, setting, seed=seed) for seed in seeds), strict=True)
     fitted = [each for lanes in found for each in lanes]
-    about = tasks[0], model.examination, given.kind
+    about = tasks[0], model.examination, given.kind, given
     return LogTowers(setting, seeds, fitted, read.features, read.pairs, positions, *about)
 
 

@@ -1,8 +1,8 @@
 """What is wrong with the layout of a table of rows, and the settings that would read it.
 
-Columns whose names say nothing are told by their first values: clicks are 0 and 1, positions rise
-by one from 0 or 1, a session is a column whose values do not return, and a query has fewer values
-than a document.
+Columns whose names say nothing are recognised by their first values: clicks are 0 and 1, positions
+rise by one from 0 or 1, a session is a column whose values do not return, and a query has fewer
+values than a document.
 """
 
 from __future__ import annotations

@@ -63,13 +63,13 @@ SELECT sum(runs) > {mixed} * sum(most), min(row) FROM (
 )
 """
 SORTED = """
-WITH told AS (SELECT *, bool_and(echo) OVER (PARTITION BY {keys}, run) AS echoes FROM runs),
+WITH echoed AS (SELECT *, bool_and(echo) OVER (PARTITION BY {keys}, run) AS echoes FROM runs),
 placed AS (
     SELECT
         * REPLACE (CASE WHEN echoes AND {ranked} THEN max(CASE WHEN NOT echoes THEN run END) OVER (
             PARTITION BY {keys}, place, document ORDER BY row
         ) ELSE run END AS run)
-    FROM told
+    FROM echoed
 ),
 summed AS (
     SELECT

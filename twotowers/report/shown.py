@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
-"""Of curves, told apart by the colour-blind as well (Okabe and Ito 2008)."""
+"""Of curves. Colour-blind readers can distinguish them (Okabe and Ito 2008)."""
 WIDTH, HEIGHT, LEFT, BELOW, ABOVE = 480, 280, 46, 40, 26
 """Of a picture, and its margins, in its own units."""
 MOST_TICKS = 8
