@@ -2,9 +2,9 @@
 
 CLAX trains until it stops by itself. Its conditional perplexity of held-out pages is the target of
 ours: EM starts anew with the next of TOLERANCES, the loosest first, until it is reached. The last
-of them stands for EM's optimum, whose perplexity is stated, too. Both sides start from a file,
-and both from arrays in memory. Priors are chosen before, on training pages that are held out, as
-CLAX's settings were chosen by its authors; neither choice is timed.
+of them stands for EM's optimum, whose perplexity is stated, too. Both sides start from a file.
+Priors are chosen before, on training pages that are held out, as CLAX's settings were chosen by its
+authors; neither choice is timed.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.fitting import fit_click_model
 from twotowers.fits.models import model_of
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics, distinct_pages, sufficient
+from twotowers.fitting.statistics import sufficient
 from twotowers.logs.log import Log
-from twotowers.logs.page_arrays import Pages, read_page_arrays
+from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.models.names import MODELS
-from twotowers.models.protocol import PAGES, ClickModel
 
 SIZES = {
     "full": {"sessions": 1_000_000, "held_out": 250_000, "clax": True},
@@ -42,7 +41,7 @@ TOLERANCES = (1e-2, 3e-3, 1e-3, TOLERANCE, CONVERGED, 1e-8)
 def run(*, sessions: int, held_out: int, clax: bool) -> Iterator[dict]:
     """Yield one row for each model: our fit, and CLAX's if there is to be any."""
     log = log_of(sessions, held_out)
-    child("benchmarks.beside_clax:write_arrays", log=log)
+    child("benchmarks.beside_clax:write_files", log=log)
     install = ("--require-hashes", "--requirement", REQUIREMENTS)
     python = own_python("clax", "CLAX (6 GB, some minutes)", *install) if clax else None
     for name in MODELS:
@@ -60,8 +59,8 @@ def run(*, sessions: int, held_out: int, clax: bool) -> Iterator[dict]:
         yield row | chosen | child("benchmarks.beside_clax:fit", **ours) | peer
 
 
-def write_arrays(*, log: str) -> dict:
-    """Both files as arrays of pair numbers from 1 and clicks, and as a file of these for CLAX.
+def write_files(*, log: str) -> dict:
+    """Both files for CLAX: numbers of pairs from 1, and clicks.
 
     Each document of this log belongs to one query, so the document alone names the pair.
     """
@@ -73,7 +72,6 @@ def write_arrays(*, log: str) -> dict:
     number = pd.factorize(np.concatenate(documents).ravel())[0].astype(np.int32) + 1
     train, test = np.split(number.reshape(-1, LENGTH), [len(documents[0])])
     for split, pair in (("train", train), ("test", test)):
-        np.savez(f"{log}/{split}.npz", pair=pair, clicks=clicks[split])
         columns = {"query_doc_ids": pair, "clicks": clicks[split]}
         lists = {
             name: pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), LENGTH)
@@ -92,8 +90,8 @@ def choose(*, log: str, name: str) -> dict:
 
 
 def fit(*, log: str, name: str, prior: dict, wanted: float | None) -> dict:
-    """Seconds from the file and from arrays to parameters whose held-out conditional
-    perplexity is as wanted or lower; or, if none is, to those of the last tolerance."""
+    """Seconds from the file to parameters whose held-out conditional perplexity is as wanted or
+    lower; or, if none is, to those of the last tolerance."""
     model, parts = model_of(name)[1], dict(prior)
     imagined = Prior(*parts.pop(""), {part: tuple(each) for part, each in parts.items()})
     test, found = read_page_arrays(f"{log}/test.parquet", positions=LENGTH), {}
@@ -114,19 +112,7 @@ def fit(*, log: str, name: str, prior: dict, wanted: float | None) -> dict:
             estimate = estimated(statistics, imagined, TOLERANCES[-1])
         last = Fit(name, model, LENGTH, estimate, pairs)
         found["optimum"] = means_of(*last.losses(test))["conditional"]
-    with np.load(f"{log}/train.npz") as file:
-        pair, clicks = file["pair"] - 1, file["clicks"]
-    start = time.perf_counter()
-    estimated(statistics_of(model, pair, clicks), imagined, tolerance)
-    return found | {"arrays": time.perf_counter() - start}
-
-
-def statistics_of(model: ClickModel, pair: np.ndarray, clicks: np.ndarray) -> Statistics:
-    """What a model needs, from arrays of full pages."""
-    where, pairs = np.ones(pair.shape, bool), int(pair.max()) + 1
-    if model.statistics == PAGES:
-        return Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=pairs))
-    return Statistics.of_pages(model, Pages(pair, clicks, where, pairs, np.ones(len(pair))))
+    return found
 
 
 def compared(rows: list[dict]) -> list[dict]:
@@ -138,9 +124,5 @@ def compared(rows: list[dict]) -> list[dict]:
     for row in (row for row in rows if "clax conditional" in row):
         ended = row["clax ended"]
         row = row | {"reached": row["conditional"] <= row["clax conditional"] if ended else None}
-        for start in ("file", "arrays"):
-            own, other = row.get(start), row.get(f"clax {start}")
-            if ended and own and other:
-                row[f"faster {start}"] = other / own
-        found.append(row)
+        found.append(row | ({"faster file": row["clax file"] / row["file"]} if ended else {}))
     return found

@@ -13,15 +13,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
-from pathlib import Path
-from shutil import copyfile
 
 import numpy as np
 from pyarrow import feather
 
 from benchmarks.counting import THREADS
 from benchmarks.measure import CACHE, child, peak, seconds
-from twotowers.files.tables import opened
 from twotowers.fits import fitting
 from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.models import model_of
@@ -37,8 +34,8 @@ from twotowers.models.protocol import PAGES, ClickModel
 from twotowers.standins.wscd import LAW, generate_pages
 
 SIZES = {
-    "full": {"sessions": [10_000_000, 1_000_000, 100_000], "held_out": 500_000, "times": 10},
-    "quick": {"sessions": [2_000], "held_out": 500, "times": 3},
+    "full": {"sessions": [10_000_000, 1_000_000, 100_000], "held_out": 500_000},
+    "quick": {"sessions": [2_000], "held_out": 500},
 }
 HERE = "benchmarks.clickmodels"
 LENGTH = 10
@@ -62,43 +59,33 @@ GROUP BY query, document
 """
 
 
-def run(*, sessions: list[int], held_out: int, times: int) -> Iterator[dict]:
-    """Yield a row for each scan, for each fit, and for the standard errors of the longest log.
-
-    The longest log is also read `times` over, by the models that count: then its pairs and cells
-    are those of one copy, as when the same queries are asked for longer. Models of whole pages are
-    left out there: they keep distinct pages, and copies would add none.
-    """
+def run(*, sessions: list[int], held_out: int) -> Iterator[dict]:
+    """Yield a row for each scan, for each fit, and for the standard errors of the longest log."""
     for number in sessions:
         log = log_of(number, held_out)
         size = {"sessions": number}
         scan = child("benchmarks.counting:time_scan", path=f"{log}/train.parquet")
         yield {"what": "plain scan", **size, **scan}
         yield {"what": "group-by, DuckDB", **size, **child(f"{HERE}:time_group_by", log=log)}
-        yield from time_fits(log, number, list(MODELS), converge=number == max(sessions))
+        yield from time_fits(log, number, converge=number == max(sessions))
     longest = max(sessions)
     log = log_of(longest, held_out)
     for name in (name for name in MODELS if model_of(name)[1].counts is None):
         progress(f"errors of {name} at {longest:,} sessions")
         found = child(f"{HERE}:time_errors", log=log, name=name)
         yield {"what": "errors", "model": name, "sessions": longest, **found}
-    counted = [name for name in MODELS if not needs_pages(model_of(name)[1])]
-    copies = repeated(log, longest, times)
-    for row in time_fits(copies, longest * times, counted, converge=False):
-        yield row | {"what": "copies"}
 
 
-def time_fits(log: str, sessions: int, names: list[str], *, converge: bool) -> Iterator[dict]:
+def time_fits(log: str, sessions: int, *, converge: bool) -> Iterator[dict]:
     """Yield a row for the fit of each model to a log.
 
     Args:
         log: of `log_of`.
         sessions: its size.
-        names: of the models.
         converge: whether EM goes on to CONVERGED after the timed fit.
     """
     read = {}
-    for name in names:
+    for name in MODELS:
         if needs_pages(model_of(name)[1]) and not read:
             progress(f"reading {sessions:,} sessions into memory")
             read = child(f"{HERE}:time_read", log=log)
@@ -244,19 +231,6 @@ def by_sessions(rows: list[dict]) -> list[dict]:
             row |= {f"{key} {size}": own.get(key) for key in ("seconds", "fit_gb")}
         found.append(row)
     return found
-
-
-def repeated(log: str, sessions: int, times: int) -> str:
-    """The folder with copies of a log's pages, and its held-out pages; written if absent."""
-    folder = Path(log).with_name(f"{sessions}x{times}")
-    if not (folder / "test.parquet").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        progress(f"writing a log of {times} times {sessions:,} sessions")
-        with opened(f"{log}/train.parquet") as file:
-            pages = (batch for _ in range(times) for batch in file.iter_batches())
-            write_sessions(folder / "train.parquet", pages)
-        copyfile(f"{log}/test.parquet", folder / "test.parquet")
-    return str(folder)
 
 
 def time_errors(*, log: str, name: str) -> dict:

@@ -101,11 +101,6 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def best_seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """Wall time of the fastest of several calls, since other processes only add to it."""
-    return min(seconds(work) for _ in range(repeats))
-
-
 def machine() -> dict:
     """The circumstances of a measurement: processor, cores, load, date, versions."""
     return {

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import beside_clax, clickmodels, fits, gpu, scaling
+from benchmarks import beside_clax, clickmodels, gpu
 from benchmarks.measure import ROOT
 from scripts.filling import fill_page, filled, markdown
 
-PAGES = ("benchmarks/README.md", "benchmarks/clickmodels.md", "docs/scaling.md")
+PAGES = ("benchmarks/README.md", "benchmarks/clickmodels.md")
 RESULTS = ROOT / "benchmarks" / "results"
 
 Results = dict[str, dict]
@@ -94,35 +94,7 @@ class Table:
         return f"{table}\n\n{where((machines or [results[self.part]['machine']])[0])}"
 
 
-def scaling_table(grid: str, *sizes: str) -> Table:
-    """A row per size, with both towers.
-
-    Args:
-        grid: Of the part `scaling`.
-        sizes: What differs between its rows.
-    """
-
-    def make(rows: list[dict]) -> list[dict]:
-        table: dict[tuple, dict] = {}
-        for row in (row for row in rows if row["grid"] == grid):
-            own = table.setdefault(tuple(row[size] for size in sizes), row | {"peak": 0})
-            own[f"{row['tower']} epoch"] = row["seconds"] / row["epochs"]
-            own["peak"] = max(own["peak"], row["peak_gb"])
-        return list(table.values())
-
-    columns = "".join(f"{size}{'' if size == 'temperature' else ' : ,'} | " for size in sizes)
-    columns += "".join(f"{tower}, s = {tower} epoch : # | " for tower in scaling.TOWERS)
-    return Table("scaling", f"{columns}most memory, GB = peak : .2f", make)
-
-
 TABLES: dict[str, Table] = {
-    "fits": Table(
-        "fits",
-        "tower | fit = method | lowest validation NLL = lowest : .5f | "
-        "to the target, s = to_target : # | times faster than replay = faster : # | "
-        "position bias, off replay = off : .3f | peak memory, GB = peak_gb : .2f",
-        fits.summary,
-    ),
     "counting": Table(
         "counting",
         "counted by = engine | cells : , | s = seconds : # | a plain scan, s = scan : # | "
@@ -133,8 +105,6 @@ TABLES: dict[str, Table] = {
         "displays = impressions : , | curve = estimator | s = seconds : # | "
         "s of processors = processor : # | peak memory, GB = peak_gb : .2f",
     ),
-    "sessions": scaling_table("sessions", "temperature", "sessions", "cells"),
-    "lanes": scaling_table("lanes", "lanes"),
     "clickmodels": Table(
         "clickmodels",
         "model : upper | reading, s = read : # | all, s = seconds : # | "
@@ -156,12 +126,6 @@ TABLES: dict[str, Table] = {
         "1,000,000 sessions, s = seconds 1000000 : # | "
         "10,000,000 sessions, s = seconds 10000000 : # | GB = fit_gb 10000000 : .2f",
         clickmodels.by_sessions,
-    ),
-    "clickmodels-longest": Table(
-        "clickmodels",
-        "model : upper | reading, s = read : # | "
-        "estimation, s = estimation : # | peak memory, GB = fit_gb : .2f",
-        lambda rows: [row for row in rows if row["what"] == "copies"],
     ),
     "clickmodels-errors": Table(
         "clickmodels",

@@ -147,7 +147,6 @@ def fit_log(*, log: str, name: str, batch: int, learning_rate: float, epochs: in
     return {
         "compilation": compilation,
         "file": reading + clock.seconds[-1],
-        "arrays": clock.seconds[-1],
         "epochs": len(clock.seconds),
         "ended": bool(clock.bad >= clock.patience),
         "conditional": float(found["test_cond_ppl"]),

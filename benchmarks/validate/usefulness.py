@@ -2,10 +2,7 @@
 
 `judgments` simulates users of several click models, and grades documents by click models and by two
 rates: clicks over impressions, and clicks over expected clicks of the positions (COEC; Zhang and
-Jones 2007). `grades` compares graded lists with the truth, beside quantiles of the estimate, which
-were the grades before. Its thresholds were committed before the first run, and the rule was chosen
-on another seed: no pair without a click has a grade above 0; in each case nDCG and agreement with
-the graded truth are at least those of quantiles. `seen` leaves out documents below the lowest click
+Jones 2007). `seen` leaves out documents below the lowest click
 of a page. `debiasing` simulates position-based users on rankings with labels, and trains LightGBM
 (and XGBoost, if it is installed) on their clicks: `--cases mslr30k mq2008=FOLDER
 mslr_sample=FOLDER`.
@@ -143,57 +140,6 @@ def judge(user: str, seed: int) -> list[dict]:
                 more = {"error": own["off"].mean(), "covered": own["inside"].mean()}
                 rows.append({**row, "evidence": f"{name.left:g}", "pairs": len(own), **more})
     return rows
-
-
-# Grades
-
-GRADED = ("pbm", "ubm", "dbn")
-RARE = (0.3, 3.0)
-"""The beta distribution of relevance where many documents are never clicked."""
-TRUE_GRADES = (0.05, 0.15, 0.4)
-"""True relevance from which on a document has the grades 1 to 3."""
-
-
-def grade(user: str, seed: int) -> list[dict]:
-    """A row per click model and rule: how graded lists agree with the truth."""
-    log, truth = pages_of(user, seed, law=RARE)
-    rows = []
-    for model in GRADED:
-        own = tt.fit(log, model).judgments().table.to_pandas()
-        own = own.merge(truth, on=["query", "document"])
-        cuts = np.quantile(own["relevance"], [0.25, 0.5, 0.75])
-        quantiles = np.searchsorted(cuts, own["relevance"], side="right")
-        for rule, each in (("quantiles", quantiles), ("now", own["grade"].to_numpy())):
-            row = {"user": user, "seed": seed, "model": model, "rule": rule, "pairs": len(own)}
-            never = each[own["clicks"] == 0]
-            right = np.searchsorted(TRUE_GRADES, own["truth"], side="right")
-            row |= {"never": len(never) / len(own), "above": (never > 0).mean()}
-            rows.append(row | {"ndcg": _of_lists(own, each), "agreement": agreement(each, right)})
-    return rows
-
-
-def _of_lists(own: pd.DataFrame, grades: np.ndarray) -> float:
-    """Mean nDCG by true relevance of lists that are sorted by grades; ties by expectation."""
-    own = own.assign(grade=grades)
-    own["expected"] = own.groupby(["query", "grade"])["truth"].transform("mean")
-    values = []
-    for _, each in own.groupby("query"):
-        discount = 1 / np.log2(np.arange(2, len(each) + 2))
-        ideal = np.sort(each["truth"])[::-1] @ discount
-        by_grade = each.sort_values("grade", ascending=False)["expected"] @ discount
-        values.append(by_grade / ideal if len(each) > 1 and ideal else np.nan)
-    return float(np.nanmean(values))
-
-
-def agreement(one: np.ndarray, other: np.ndarray) -> float:
-    """Cohen's kappa of two gradings with squared weights.
-
-    Example:
-        >>> round(agreement(np.array([0, 1, 2, 3]), np.array([0, 1, 2, 2])), 2)
-        0.87
-    """
-    apart = (one - other) ** 2
-    return float(1 - apart.mean() / (np.subtract.outer(one, other) ** 2).mean())
 
 
 # A rule for what was seen
@@ -361,7 +307,6 @@ def _ndcg(scores: np.ndarray, rankings: Rankings) -> float:
 
 STUDIES = {
     "judgments": Study("use_judgments", "user", USERS, judge, draws=2, first=1),
-    "grades": Study("use_grades", "user", USERS, grade, draws=5, first=1),
     "seen": Study("use_seen", "user", USERS, truncate, draws=2, first=1),
     "debiasing": Study("use_debiasing", "data", ("mslr30k",), debias, draws=5, first=1),
 }
@@ -370,7 +315,7 @@ STUDIES = {
 def tables() -> dict[Path, dict[str, str]]:
     """The tables of docs/use.md and docs/logs.md."""
     return {
-        DOCS / "use.md": judgment_tables() | grade_tables() | debiasing_tables(),
+        DOCS / "use.md": judgment_tables() | debiasing_tables(),
         DOCS / "logs.md": seen_tables(),
     }
 
@@ -383,19 +328,6 @@ def judgment_tables() -> dict[str, str]:
     own = own[own["evidence"] != "all"].rename(columns={"evidence": "examinations from"})
     by = own.groupby("examinations from", sort=False)[["pairs", "error", "covered"]].mean()
     return {"judgments": _table(wide.reset_index()), "evidence": _table(by.reset_index())}
-
-
-def grade_tables() -> dict[str, str]:
-    means = STUDIES["grades"].table().groupby(["user", "model", "rule"], sort=False)
-    means = means[["pairs", "never", "above", "ndcg", "agreement"]].mean().unstack("rule")
-    table = pd.DataFrame({"pairs": means["pairs", "now"], "never clicked": means["never", "now"]})
-    for name, words in (("above", "of these above 0"), ("ndcg", "nDCG"), ("agreement", "kappa")):
-        for rule in ("quantiles", "now"):
-            table[f"{words}, {rule}"] = means[name, rule]
-    better = (means[name, "now"] >= means[name, "quantiles"] for name in ("ndcg", "agreement"))
-    meets = np.logical_and.reduce([*better, means["above", "now"] == 0])
-    table["meets the thresholds"] = np.where(meets, "yes", "no")
-    return {"grades": _table(table.reset_index())}
 
 
 def seen_tables() -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 An experiment has several lanes, each with a number per seed, and its truth is known. The rule is
 that of `twotowers.claims.verdicts`; docs/verdicts.md states it, and the error rates that it must
-keep. The former rule is simulated beside it. `python -m benchmarks.validate verdicts` writes a row
-per rule, case, law, number of seeds and distance.
+keep. `python -m benchmarks.validate verdicts` writes a row per case, law, number of seeds and
+distance.
 
 `python -m benchmarks.validate authors` judges the claims of papers on some of their authors' runs:
 how often does it decide, and how often against all of the runs?
@@ -46,10 +46,6 @@ DISTANCES = (0, 0.5, 1, 2, 4)
 LIMITS = {"normal": 0.06, "heavy tails": 0.06, "skewed": 0.10}
 """What docs/verdicts.md allows of each kind of wrong decisions, by law. Numbers are sure at .05.
 The rest is for few seeds, and for the simulation itself."""
-FORMER = 0.98
-"""Coverage of the interval of a number that met its condition, by the former rule."""
-NOW = "5 %"
-"""The rule as it is, by the level of each number."""
 
 LAWS = {
     "normal": lambda rng, shape: rng.normal(size=shape),
@@ -174,40 +170,34 @@ CASES = {
 }  # fmt: skip
 
 
-def by_rule(case: Case, values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+def by_rule(case: Case, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Which experiments reproduce their claim, and which contradict it, by the code for papers."""
     seeds = values.shape[-2]
     slack = case.slack(values)
     left = [case.slack(np.delete(values, seed, -2)) for seed in range(seeds)]
     error = jackknife_error(slack, np.stack(left, axis=-2))
-    # By the former rule, no number was sure because seeds do not move it.
-    if (case.discrete or level == FORMER) and not error.all():
+    if case.discrete and not error.all():
         alone = [case.slack(values[..., [seed], :]) > 0 for seed in range(seeds)]
         error = unmoved_error(error, slack > 0, np.stack(alone, axis=-2))
-    holds, fails = surely(slack, slack > 0, error, seeds - 1, level)
+    holds, fails = surely(slack, slack > 0, error, seeds - 1, HOLDS)
     return holds.all(-1), fails.any(-1)
 
 
-RULES = {NOW: HOLDS, "1 %": FORMER}
-"""From the level of each number to the coverage of its interval."""
-
-
-def rates(rule: str, case: str, law: str, seeds: int, distance: float, trials: int) -> dict:
+def rates(case: str, law: str, seeds: int, distance: float, trials: int) -> dict:
     """How often each verdict is reached."""
     rng = np.random.default_rng(list(f"{case}/{law}/{seeds}/{distance}".encode()))
     values = CASES[case].draw(law, trials, seeds, distance, rng)
-    holds, fails = (found.mean() for found in by_rule(CASES[case], values, RULES[rule]))
-    where = {"rule": rule, "case": case, "law": law, "seeds": seeds, "distance": distance}
+    holds, fails = (found.mean() for found in by_rule(CASES[case], values))
+    where = {"case": case, "law": law, "seeds": seeds, "distance": distance}
     found = {REPRODUCED: holds, CONTRADICTED: fails, UNDECIDED: 1 - holds - fails}
     return {**where, "trials": trials, **{word: round(share, 5) for word, share in found.items()}}
 
 
-def plan(case: str) -> list[tuple[str, str, str, int, float]]:
+def plan(case: str) -> list[tuple[str, str, int, float]]:
     """All that is simulated of a case."""
     ends = sorted({sign * distance for distance in DISTANCES for sign in (-1, 1)})
     return [
-        (rule, case, law, seeds, distance)
-        for rule in RULES
+        (case, law, seeds, distance)
         for law in CASES[case].laws
         for seeds in SEEDS
         for distance in (ends if law == "normal" else (-1, 0, 1))
@@ -256,13 +246,13 @@ SAMPLES = 20
 
 
 def judge_samples(paper: str, seed: int) -> list[dict]:
-    """A row per rule and number of runs: decisions on samples of a paper's runs, and wrong ones.
+    """A row per number of runs: decisions on samples of a paper's runs, and wrong ones.
 
     A decision is against all runs if, on these, the sign is the other. Claims count that can be
     judged on runs, which are more than a sample has.
     """
     given, needs = published.results(paper).assign(stands_on=REAL), item_needs(paper)
-    counts = {(rule, few): Counter() for rule in RULES for few in FEW}
+    counts = {few: Counter() for few in FEW}
     for claim in paper_module(paper, "claims").CLAIMS:
         own = authors_of(claim, given, needs)
         several = seed_counts(own) > 1
@@ -274,18 +264,16 @@ def judge_samples(paper: str, seed: int) -> list[dict]:
             every = list(combinations(runs, few))
             for chosen in every[:: -(-len(every) // SAMPLES)]:
                 sample = own[own["seed"].isin(chosen) | ~several]
-                for rule, level in RULES.items():
-                    verdict = decide(claim, sample, level).verdict
-                    of = counts[rule, few]
-                    decided = verdict in (REPRODUCED, CONTRADICTED)
-                    of.update(samples=1, decided=decided)
-                    of.update(against=decided and verdict != whole.verdict)
-                    of.update({f"claim {claim.id}": 1})
+                verdict, of = decide(claim, sample).verdict, counts[few]
+                decided = verdict in (REPRODUCED, CONTRADICTED)
+                of.update(samples=1, decided=decided)
+                of.update(against=decided and verdict != whole.verdict)
+                of.update({f"claim {claim.id}": 1})
     return [
-        {"paper": paper, "rule": rule, "runs": few}
+        {"paper": paper, "runs": few}
         | {"claims": sum(key.startswith("claim") for key in of)}
         | {name: of[name] for name in ("samples", "decided", "against")}
-        for (rule, few), of in counts.items()
+        for few, of in counts.items()
     ]
 
 
@@ -303,23 +291,16 @@ def tables() -> dict[Path, dict[str, str]]:
         promised=["yes" if CASES[case].promised else "no" for case in table["case"]],
     )
     laws = list(LAWS)
-    errors = table.pivot_table(
-        index=["rule", "promised"], columns="law", values="wrong", aggfunc="max"
-    )
-    now = table[table["rule"] == NOW]
-    cases = now.pivot_table(index="case", columns="law", values="wrong", aggfunc="max", sort=False)
+    errors = table.pivot_table(index="promised", columns="law", values="wrong", aggfunc="max")
     normal = table[(table["law"] == "normal") & table["seeds"].isin(SHOWN)]
     decided = normal.assign(decided=1 - normal[UNDECIDED])
     some = decided["case"].isin(["mean", "twelve numbers, all near"])
     some &= decided["distance"].isin([-2, -1, 1, 2, 4])
-    power = decided[some].pivot_table(
-        index=["case", "rule", "distance"], columns="seeds", values="decided"
-    )
+    power = decided[some].pivot_table(index=["case", "distance"], columns="seeds", values="decided")
     authors = STUDIES["authors"].table().rename(columns={"against": "against all runs"})
     return {
         PAGE: {
             "errors": shares(errors[laws], 3),
-            "cases": shares(cases[laws], 3),
             "decided": shares(power, 2),
             "authors": markdown(list(authors), authors.astype(str).to_numpy().tolist()),
         }

@@ -11,19 +11,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import beside_clax, clickmodels, fits, gpu, measure, pages
+from benchmarks import beside_clax, clickmodels, gpu, measure, pages
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
-from benchmarks.replay import Arrays, replay
 from twotowers.claims.longform import write_results
 from twotowers.errors import InputError
-from twotowers.fitting.gradient import FitSettings
-from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import sufficient
-from twotowers.logs.log import Log
-from twotowers.logs.simulation import Sessions
 from twotowers.models.names import MODELS
-from twotowers.towers.two_towers import two_towers
 from twotowers.workflow import records
 
 
@@ -41,24 +34,6 @@ def here(monkeypatch, tmp_path):
         monkeypatch.setattr(f"benchmarks.{module}.CACHE", tmp_path)
 
 
-def test_replay_stops_early_at_the_loss_of_its_log():
-    """With one document and one position, the optimum is the entropy of the click rate."""
-    clicks = np.random.default_rng(0).random((400, 1)) < 0.3
-    zeros = np.zeros(400, int)
-    sessions = Sessions(zeros, zeros[:, None], clicks, np.ones_like(clicks))
-    data = Arrays(np.zeros((1, 1, 5), np.float32), sessions)
-    model = two_towers("linear", width=5, pairs=0, positions=1, seed=0)
-    stopping = {"epochs": 60, "patience": 3, "min_delta": 1e-5}
-    settings = FitSettings(learning_rate=0.05, batch=100, steps=4, **stopping)
-    found = replay(model, data, data, settings, seed=0)
-    rate = clicks.mean()
-    entropy = -(rate * np.log(rate) + (1 - rate) * np.log(1 - rate))
-    assert min(found["nll"]) == pytest.approx(entropy, abs=1e-3)
-    assert len(found["nll"]) < 60
-    assert len(found["seconds"]) == len(found["nll"])
-    assert np.diff(found["seconds"]).min() > 0
-
-
 # Measuring.
 
 
@@ -71,22 +46,6 @@ def test_a_child_has_its_own_peak_memory(tmp_path):
 
 
 # Tables.
-
-
-def test_a_fit_is_compared_at_the_first_epoch_that_reaches_the_target():
-    def row(method, seconds, nll, bias):
-        lane = {"tower": "linear", "method": method, "peak_gb": 1.0}
-        return {**lane, "seconds": seconds, "nll": nll, "bias": bias}
-
-    rows = [
-        row("counts", [1, 2, 3], [0.5, 0.3, 0.2], [1, 0.5]),
-        row("replay", [40, 80, 120], [0.6, 0.4, 0.3], [0, -0.51]),
-        row("other", [1, 2], [0.6, 0.31], [0, 0]),
-    ]
-    ours, theirs, never = fits.summary(rows)
-    assert (ours["to_target"], theirs["to_target"], never["to_target"]) == (2, 120, None)
-    assert (ours["faster"], theirs["faster"], never["faster"]) == (60, 1, None)
-    assert ours["off"] == pytest.approx(0.01)
 
 
 def test_pages_hold_what_was_measured():
@@ -114,8 +73,8 @@ def results() -> dict:
     return {
         "clickmodels": [{"what": "plain scan", "sessions": 10, "seconds": 1}, fitted],
         "beside_clax": [
-            {"what": "beside CLAX", "model": "gctr", "sessions": 10, "file": 2.0, "arrays": 1.0}
-            | {"conditional": 1.5, "tolerance": 3e-4, "clax file": 104.0, "clax arrays": 100.0}
+            {"what": "beside CLAX", "model": "gctr", "sessions": 10, "file": 2.0}
+            | {"conditional": 1.5, "tolerance": 3e-4, "clax file": 104.0}
             | {"clax epochs": 2, "clax ended": ended, "clax conditional": 1.6}
             for ended in (True, False)
         ],
@@ -128,7 +87,7 @@ def test_seconds_beside_the_peers(results):
     assert (fit["faster"], fit["times"]) == (53 / 2, 2)
     assert (fit["statistics"], fit["estimation"]) == (0.5, 0.5)
     clax, cut = beside_clax.compared(results["beside_clax"])
-    assert (clax["faster file"], clax["faster arrays"], clax["reached"]) == (52, 100, True)
+    assert (clax["faster file"], clax["reached"]) == (52, True)
     assert "faster file" not in cut
     assert cut["reached"] is None
     assert clickmodels.by_sessions(rows) == [{"model": "gctr", "seconds 10": 2, "fit_gb 10": 1}]
@@ -172,11 +131,6 @@ def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, c
     )
     assert {"plain scan", "group-by, DuckDB"} < {row["what"] for row in rows}
     assert "fitting dbn to 2,000 sessions" in capsys.readouterr().err
-    longest = {row["model"]: row for row in rows if row["what"] == "copies"}
-    assert set(longest) == {"gctr", "cm", "pbm"}
-    # Copies of pages add no pairs.
-    assert {row["sessions"] for row in longest.values()} == {6000}
-    assert all(row["pairs"] == fitted[name]["pairs"] for name, row in longest.items())
     errors = [row for row in rows if row["what"] == "errors"]
     pairs = fitted["dbn"]["pairs"]
     # With the documents', PBM has ten probabilities of examination, DBN one of continuation.
@@ -192,38 +146,23 @@ def test_click_models_run_against_clax(here, tmp_path, monkeypatch):
     rows = pages.read(tmp_path / "quick")
     assert [row["model"] for row in rows["beside_clax"]["rows"]] == ["cm", "pbm"]
     log = Path(clickmodels.log_of(2000, 500))
-    arrays = {split: dict(np.load(log / f"{split}.npz")) for split in ("train", "test")}
-    train = arrays["train"]
-    assert train["pair"].shape == train["clicks"].shape == (2000, 10)
-    assert np.unique(train["pair"]).size == rows["beside_clax"]["rows"][0]["pairs"]
+    train, test = (pq.read_table(log / f"{split}-clax.parquet") for split in ("train", "test"))
+    pair, tested = (np.array(each["query_doc_ids"].to_pylist()) for each in (train, test))
+    assert pair.shape == (2000, 10)
+    assert np.unique(pair).size == rows["beside_clax"]["rows"][0]["pairs"]
     # Documents of held-out pages have the last numbers.
-    assert arrays["test"]["pair"].max() > train["pair"].max()
-    for split, own in arrays.items():
-        table = pq.read_table(log / f"{split}-clax.parquet")
-        assert table["query_doc_ids"].to_pylist() == own["pair"].tolist()
-        assert table["clicks"].to_pylist() == own["clicks"].tolist()
+    assert tested.max() > pair.max()
 
 
 @pytest.fixture(scope="module")
-def arrayed(tmp_path_factory) -> Path:
+def generated(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("log")
     clickmodels.generate(folder=str(folder), train=1000, test=1000)
-    beside_clax.write_arrays(log=str(folder))
     return folder
 
 
-@pytest.mark.parametrize("name", ["gctr", "dctr", "cm", "pbm", "ubm", "dcm", "dbn"])
-def test_arrays_have_the_estimates_of_the_file(name, arrayed):
-    model, arrays = clickmodels.model_of(name)[1], dict(np.load(arrayed / "train.npz"))
-    own = beside_clax.statistics_of(model, arrays["pair"] - 1, arrays["clicks"])
-    whole, _ = sufficient(model, Log.read(arrayed / "train.parquet"), 10)
-    found, other = (beside_clax.estimated(each, Prior(1, 2), 1e-4) for each in (own, whole))
-    for part, values in found.parameters.items():
-        np.testing.assert_allclose(np.sort(values), np.sort(other.parameters[part]), rtol=1e-6)
-
-
-def test_ours_goes_on_until_it_predicts_as_well_as_the_peer(arrayed):
-    given = {"log": str(arrayed), "name": "pbm", "prior": {"": (1, 2)}}
+def test_ours_goes_on_until_it_predicts_as_well_as_the_peer(generated):
+    given = {"log": str(generated), "name": "pbm", "prior": {"": (1, 2)}}
     easy, hard = (beside_clax.fit(**given, wanted=wanted) for wanted in (3.0, 1.0))
     assert (easy["tolerance"], hard["tolerance"]) == (1e-2, 1e-8)
     assert easy["optimum"] == hard["optimum"] == hard["conditional"]
@@ -263,12 +202,3 @@ def test_the_gpu_part_where_there_is_none_fits_on_cores_twice(tmp_path, monkeypa
     assert commands[-1] == ("--workflow-profile=profiles/default", "--force")
     with pytest.raises(InputError, match="no GPU is visible"):
         next(gpu.run(**gpu.SIZES["full"]))
-
-
-def test_counts_and_replay_fit_the_same_log(here, tmp_path):
-    main(["fits", "--quick"])
-    rows = pages.read(tmp_path / "quick")["fits"]["rows"]
-    assert [(row["method"], row["tower"]) for row in rows] == [
-        (method, tower) for method in fits.METHODS for tower in fits.TOWERS
-    ]
-    assert all(row["off"] is not None for row in fits.summary(rows))

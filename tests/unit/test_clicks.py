@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, norm
 
-from benchmarks.worlds import cells_of, simulate_sessions, tabled
+from tests.simulated_logs import cells_of, simulate_sessions, tabled
 from twotowers.logs import simulation as clicks
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import Traffic, random_rankings

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from benchmarks.worlds import cells_of
+from tests.simulated_logs import cells_of
 from tests.unit.simulated import POSITIONS, WIDTH, policies, read, simulated, write_world
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask, pad

@@ -9,7 +9,7 @@ import pytest
 from flax import nnx
 from jax.tree_util import register_dataclass
 
-from benchmarks.worlds import cells_of, simulate_sessions
+from tests.simulated_logs import cells_of, simulate_sessions
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask
 from twotowers.fitting import gradient as fitting

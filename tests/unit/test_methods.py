@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmarks.worlds import cells_of, simulate_sessions
+from tests.simulated_logs import cells_of, simulate_sessions
 from tests.tasks import setting_of
 from tests.training import short
 from tests.unit import simulated

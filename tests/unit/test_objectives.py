@@ -11,7 +11,7 @@ from flax import nnx
 from jax.test_util import check_grads
 from scipy.special import expit
 
-from benchmarks.worlds import cells_of, simulate_sessions
+from tests.simulated_logs import cells_of, simulate_sessions
 from twotowers.files.rankings import mask
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order

@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import chi2
 
-from benchmarks.worlds import cells_of, simulate_sessions
 from tests.logs import count_sessions, to_sessions
+from tests.simulated_logs import cells_of, simulate_sessions
 from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.logs import counted

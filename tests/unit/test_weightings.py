@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks.worlds import cells_of, simulate_sessions
+from tests.simulated_logs import cells_of, simulate_sessions
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
 from twotowers.losses.weightings import WEIGHTINGS, weighted

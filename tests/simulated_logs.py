@@ -1,0 +1,55 @@
+"""Logs that tests simulate the plain way, session by session, and their cells."""
+
+import numpy as np
+
+from twotowers.logs.counts import Cells, Counts
+from twotowers.logs.simulation import Sessions
+
+
+def tabled(cells: Cells, shape: tuple[int, ...]) -> np.ndarray:
+    """[queries, documents, positions] impressions of cells."""
+    shown = np.zeros(shape, np.int64)
+    shown[cells.query, cells.document, cells.position] = cells.impressions
+    return shown
+
+
+def simulate_sessions(
+    order: np.ndarray,
+    probability: np.ndarray,
+    lengths: np.ndarray,
+    *,
+    sessions: int,
+    temperature: float,
+    rng: np.random.Generator,
+) -> Sessions:
+    """The plain simulation, session by session (Hager et al. 2025, Section 7).
+
+    Args:
+        order: [queries, positions] the policy's ranking; see `Traffic.impressions`.
+        probability: [queries, documents, positions] P(click) of each cell.
+        lengths: [queries] documents of each query.
+        sessions: number of sessions. Queries are drawn uniformly.
+        temperature: probability in [0, 1] that a session's ranking is uniformly random.
+        rng: source of randomness.
+    """
+    queries, length = order.shape
+    query = np.sort(rng.integers(queries, size=sessions))
+    where = np.arange(length) < np.asarray(lengths)[query, None]
+    documents = order[query].copy()
+    for row in np.flatnonzero(rng.random(sessions) < temperature):
+        size = lengths[query[row]]
+        documents[row, :size] = rng.permutation(size)
+    chance = probability[query[:, None], documents, np.arange(length)]
+    return Sessions(query, documents, (rng.random(chance.shape) < chance) & where, where)
+
+
+def cells_of(log: Sessions, queries: int) -> Counts:
+    """The same log as impressions and clicks per cell."""
+    length = log.documents.shape[1]
+    cell = (log.query[:, None] * length + log.documents) * length + np.arange(length)
+
+    def count(selected):
+        total = np.bincount(cell[selected], minlength=queries * length * length)
+        return total.reshape(queries, length, length)
+
+    return Counts(count(log.where), count(log.where & log.clicks))
