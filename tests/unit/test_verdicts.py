@@ -415,7 +415,7 @@ def test_the_rule_keeps_what_is_promised_and_nothing_else():
     for law, most in study.LIMITS.items():
         assert wrong[True, law] <= most < wrong[False, law]
     lines = [line for case in study.CASES for line in study.plan(case)]
-    whole = pd.DataFrame(lines, columns=["rule", "case", "law", "seeds", "distance"])
+    whole = pd.DataFrame(lines, columns=["case", "law", "seeds", "distance"])
     pd.testing.assert_frame_equal(table[list(whole)], whole, check_dtype=False)
 
 
@@ -423,10 +423,9 @@ def test_the_rule_keeps_what_is_promised_and_nothing_else():
 def test_the_study_can_be_repeated(case):
     table = study.STUDIES["verdicts"].table()
     for seeds in (3, 10):
-        row = (study.NOW, case, "skewed", seeds, 0)
-        keys = dict(zip(("rule", "case", "law", "seeds", "distance"), row, strict=True))
-        kept = select(table, **keys)
-        found = study.rates(*row, trials=1000)
+        row = {"case": case, "law": "skewed", "seeds": seeds, "distance": 0}
+        kept = select(table, **row)
+        found = study.rates(**row, trials=1000)
         for word in (REPRODUCED, CONTRADICTED):
             assert found[word] == pytest.approx(kept[word].item(), abs=0.03)
 
@@ -436,7 +435,7 @@ def test_the_study_judges_as_papers_are_judged():
     case, rng = study.CASES["twelve numbers, one near"], np.random.default_rng(0)
     for distance in (-4, -1, 1, 4):
         values = case.draw("normal", 4, 5, distance, rng)
-        found = zip(*study.by_rule(case, values, HOLDS), values, strict=True)
+        found = zip(*study.by_rule(case, values), values, strict=True)
         for reproduced, contradicted, each in found:
             claim = claimed(
                 above("it", 0),
