@@ -103,15 +103,8 @@ def test_rows_of_a_pair_and_a_factor_are_added_up():
     assert len(both.expected) == len(once.expected)
 
 
-def test_bad_input_is_named():
+def test_a_log_without_clicks_has_no_towers():
     given, _ = draw(4, queries=5)
-    broken = given[5].copy()
-    broken[3, 1] = np.nan
-    with pytest.raises(InputError, match="features: row 4"):
-        FeatureCounts.of_arrays(*given[:5], broken)
-    log = FeatureCounts.of_arrays(*given)
-    with pytest.raises(InputError, match="did you mean 'linear'"):
-        fit_tower(log, "linaer")
     with pytest.raises(InputError, match="sometimes clicked"):
         misfit(*given[:4], np.zeros(len(given[0])), given[5])
 

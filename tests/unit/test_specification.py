@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from twotowers.errors import InputError
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.forms import compare_forms
 from twotowers.fitting.pair_counts import PairCounts
@@ -78,18 +77,3 @@ def test_cells_with_billions_of_impressions(form):
     assert (slope.p < 0.001) == (form == "additive")
     assert growth_of(counts, curve) == pytest.approx([1, 1], abs=0.01)
     assert compare_forms(counts, curve, curve, rng=rng).clicks > 0
-
-
-def test_single_impressions_are_divided_so_fractions_are_refused():
-    counts, rng = drawn(0, "product", pairs=50)
-    curve = fit_conditional(counts)
-    half = PairCounts.of_arrays(
-        counts.pair, counts.factor, counts.impressions / 2, counts.clicks / 2, factors=3
-    )
-    for ask in (
-        lambda: fit_slope(half, curve, rng=rng),
-        lambda: compare_forms(half, curve, curve, rng=rng),
-        lambda: growth_of(half, curve),
-    ):
-        with pytest.raises(InputError, match=r"impressions: .*whole numbers"):
-            ask()

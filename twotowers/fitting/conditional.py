@@ -86,8 +86,6 @@ def fit_conditional(
         raise InputError(
             f"{factors:,} bias factors", field="factor", expected=f"1 to {MOST_FACTORS:,}"
         )
-    if form == "additive":
-        counts.whole()
     every = useful = _useful(counts.where(), form)
     together = strong_components(useful, form)
     inside = together == together[reference]

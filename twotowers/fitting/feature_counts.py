@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twotowers.errors import InputError
 from twotowers.fitting.pair_counts import PairCounts
 
 
@@ -42,10 +41,6 @@ class FeatureCounts:
         """
         query, pair, factor = (np.asarray(each, np.int64) for each in (query, pair, factor))
         features, impressions = np.asarray(features, float), np.asarray(impressions, float)
-        for name, value in (("features", features), ("score", score)):
-            if value is not None and not np.isfinite(value).all():
-                row = int(np.argwhere(~np.isfinite(value))[0][0])
-                raise InputError(f"row {row + 1}", field=name, expected="finite numbers")
         counts = PairCounts.of_arrays(
             pair, factor, impressions, clicks, query=query, factors=factors, every=True
         )

@@ -41,7 +41,7 @@ from scipy.linalg import solve
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError
 from twotowers.fitting.curves import LEVERAGE
 from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.pair_counts import PairCounts
@@ -149,9 +149,6 @@ def fit_tower(
         given: [K] biases that are not fitted; NaN where they are.
         errors: whether to compute jackknifed residuals.
     """
-    for name, value, known in (("tower", kind, PRIOR), ("form", form, ("additive", "product"))):
-        if value not in known:
-            raise InputError(repr(value), field=name, expected=nearest(value, known))
     counts = log.counts
     fitted = _informative(counts, form, np.ones(len(counts.pair), bool) if rows is None else rows)
     if not fitted.any():

@@ -16,7 +16,6 @@ import pyarrow as pa
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from twotowers.errors import InputError
 from twotowers.logs.counted import Counts, key_of
 
 
@@ -61,13 +60,7 @@ class PairCounts:
         return np.flatnonzero(np.diff(self.pair, prepend=-1))
 
     def whole(self) -> tuple[np.ndarray, np.ndarray]:
-        """[rows] impressions and clicks as integers."""
-        for field in ("impressions", "clicks"):
-            values = getattr(self, field)
-            bad = np.flatnonzero(values != np.floor(values))
-            if bad.size:
-                expected = "whole numbers: single impressions and their clicks"
-                raise InputError(f"{values[bad[0]]:g}", field=field, expected=expected)
+        """[rows] impressions and clicks as integers, if they were whole numbers."""
         return self.impressions.astype(np.int64), self.clicks.astype(np.int64)
 
     @classmethod
@@ -100,16 +93,8 @@ class PairCounts:
             >>> counts.pair.tolist(), counts.shown.tolist()  # pair 8 was at one position only
             ([0, 0], [15.0, 10.0])
         """
-        pair, factor = _integers(pair, "pair"), _integers(factor, "factor")
+        pair, factor = (np.asarray(each, np.int64) for each in (pair, factor))
         impressions, clicks = (np.asarray(each, float) for each in (impressions, clicks))
-        bad = np.flatnonzero(~((clicks >= 0) & (clicks <= impressions) & np.isfinite(impressions)))
-        if bad.size:
-            row = bad[0]
-            raise InputError(
-                f"{clicks[row]:g} of {impressions[row]:g} impressions in row {row}",
-                field="clicks",
-                expected="from 0 to the impressions of the row",
-            )
         if factors is None:
             factors = len(names) if names is not None else int(factor.max(initial=-1)) + 1
         if names is None:
@@ -118,12 +103,6 @@ class PairCounts:
         pair, factor, impressions, clicks = (
             each[seen] for each in (pair, factor, impressions, clicks)
         )
-        if factor.size and not 0 <= factor.min() <= factor.max() < factors:
-            raise InputError(
-                f"numbers from {factor.min()} to {factor.max()}",
-                field="factor",
-                expected=f"in [0, {factors})",
-            )
         _, pair = np.unique(pair, return_inverse=True)
         key, first, place = np.unique(
             pair * np.int64(factors) + factor, return_index=True, return_inverse=True
@@ -226,16 +205,6 @@ class PairCounts:
             cluster=cluster,
             query=self.query[left],
         )
-
-
-def _integers(values: np.ndarray, field: str) -> np.ndarray:
-    """The values as integers; raise InputError if one is a fraction."""
-    values = np.asarray(values)
-    with np.errstate(invalid="ignore"):
-        found = values.astype(np.int64, copy=False)
-    if values.dtype.kind == "f" and (bad := values[found != values]).size:
-        raise InputError(f"{bad[0]:g}", field=field, expected="whole numbers")
-    return found
 
 
 def components(pair: np.ndarray, factor: np.ndarray, factors: int) -> np.ndarray:
