@@ -52,9 +52,7 @@ class Slopes:
 
 
 def after(epochs: int, batch: int, **changes):
-    settings = FitSettings(
-        **short(0.5, batch=batch, epochs=epochs, optimizer={"name": "sgd"}, **changes)
-    )
+    settings = FitSettings(**short(0.5, batch=batch, epochs=epochs, optimizer="sgd", **changes))
     objective = Slopes(jnp.asarray(HAS), SLOPES)
     return fit(Number(), objective, objective, settings, lanes=len(HAS), seed=0)
 

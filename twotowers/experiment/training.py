@@ -5,40 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Discriminator,
-    Field,
-    InstanceOf,
-    PlainSerializer,
-    Tag,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from twotowers.errors import nearest
 from twotowers.experiment.fields import Above0, Config, NotNegative, Positive, config_error
-from twotowers.fitting.optimizers import Optimizer, check_decay
+from twotowers.fitting.optimizers import check_decay
 from twotowers.towers.lane import Lanes, lanes_of, values_of
-
-
-def _optimizer(given: Any) -> Optimizer:
-    if not isinstance(given, str | Mapping | Optimizer):
-        raise config_error(f"{given!r} is not allowed", "a name, alone or with options")
-    return Optimizer.read(given, field="")
-
-
-def _plain(optimizer: Optimizer) -> str | dict[str, Any]:
-    options = dict(optimizer.options)
-    return {"name": optimizer.name, **options} if options else optimizer.name
-
-
-OptimizerField = Annotated[
-    InstanceOf[Optimizer],
-    BeforeValidator(_optimizer),
-    PlainSerializer(_plain),
-    WithJsonSchema({"type": ["string", "object"], "required": ["name"]}),
-]
 
 
 class _Descent(Config):
@@ -58,8 +30,8 @@ class _Descent(Config):
 class Training(_Descent):
     """How to train; see `twotowers.fitting.gradient.FitSettings`."""
 
-    optimizer: OptimizerField = Field(Optimizer(), json_schema_extra={"default": "adamw"})
-    """An optimiser of Optax: its name, or `name` and options (`twotowers.fitting.optimizers`)."""
+    optimizer: Literal["adagrad", "adam", "adamw", "sgd"] = "adamw"
+    """An optimiser of Optax."""
     learning_rate: Lanes[Above0]
     """Of the optimiser. A list is lanes."""
     weight_decay: Lanes[NotNegative] | None = None

@@ -30,7 +30,7 @@ from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError
 from twotowers.fitting.batches import draw_epochs, own_units
-from twotowers.fitting.optimizers import DECAYING, Optimizer
+from twotowers.fitting.optimizers import DECAYING
 from twotowers.towers.parts import Constant
 
 LOGGER = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class FitSettings:
         learning_rate: learning rate of the optimiser, in [1e-9, 10].
         weight_decay: decoupled weight decay of all parameters, in [0, 10]. None is Optax's default
             (1e-4 for AdamW), or 0 for an optimiser without weight decay.
-        optimizer: an optimiser of Optax: its name, {name, <options>} or an `Optimizer`.
+        optimizer: one of `twotowers.fitting.optimizers.OPTIMIZERS`.
         batch: units (queries or sessions) per step, 1 or more.
         steps: steps per epoch, 1 or more. The validation loss is computed after each epoch. If
             None, an epoch is one pass over the units with data in the lane's log, and its last
@@ -71,7 +71,7 @@ class FitSettings:
 
     Example:
         >>> settings = FitSettings(learning_rate=0.01, batch=64, epochs=50, patience=3, min_delta=0)
-        >>> settings.optimizer.name, settings.weight_decay
+        >>> settings.optimizer, settings.weight_decay
         ('adamw', 0.0001)
     """
 
@@ -83,13 +83,11 @@ class FitSettings:
     steps: int | None = field(default=None)
     weight_decay: float | None = field(default=None)
     averaged: bool = field(default=False)
-    optimizer: Optimizer | str | Mapping = field(default="adamw")
+    optimizer: str = field(default="adamw")
 
     def __post_init__(self):
-        # An `Optimizer` is hashable, and static arguments of a compiled program must be.
-        object.__setattr__(self, "optimizer", Optimizer.read(self.optimizer))
         if self.weight_decay is None:
-            object.__setattr__(self, "weight_decay", DECAYING.get(self.optimizer.name, 0.0))
+            object.__setattr__(self, "weight_decay", DECAYING.get(self.optimizer, 0.0))
 
 
 @dataclass(frozen=True)
@@ -233,11 +231,10 @@ class _Lanes:
 
 
 def _optimizer(settings: FitSettings, optimised: Mapping) -> optax.GradientTransformation:
-    optimizer = settings.optimizer
     given = {"learning_rate": settings.learning_rate}
-    if optimizer.name in DECAYING:
+    if settings.optimizer in DECAYING:
         given["weight_decay"] = settings.weight_decay
-    return getattr(optax, optimizer.name)(**given | dict(optimised) | dict(optimizer.options))
+    return getattr(optax, settings.optimizer)(**given | dict(optimised))
 
 
 @partial(jax.jit, static_argnums=(3, 4, 5))

@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 
 from twotowers.errors import InputError
 from twotowers.fitting.gradient import FitSettings
-from twotowers.fitting.optimizers import OPTIMIZERS
+from twotowers.fitting.optimizers import ADAM
 from twotowers.methods.task import CERTAIN, Task
 from twotowers.towers.lane import Lane
 from twotowers.towers.two_towers import TwoTowers
@@ -74,7 +74,7 @@ def warn_of_starts(
     tabled = isinstance(model, TwoTowers) and isinstance(model.bias, nnx.Embed)
     if not tabled or "examination" not in model.model.parts:
         return
-    if "b1" not in OPTIMIZERS[settings.optimizer.name]:
+    if settings.optimizer not in ADAM:
         return
     steps = epochs * (settings.steps or -(-units // settings.batch))
     for (_, values), name, taken in zip(task.lanes, task.each(start), steps, strict=True):
