@@ -14,13 +14,12 @@ import pyarrow as pa
 from tests.fuzz import tables
 from tests.fuzz.mutations import mutate
 from tests.streams import cells_of
-from twotowers.analysis.identification import any_log, describe, read_columns
+from twotowers.analysis.identification import describe, identify
 from twotowers.datasets import letor
 from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
 from twotowers.files.yamls import read_yaml
-from twotowers.identifiability.diagnosis import check_log
 from twotowers.logs.formats.ubi import read as read_ubi
 from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.tiangong import read_tiangong
@@ -111,10 +110,8 @@ def check_ubi(path: Path) -> None:
 
 
 def check_identify(path: Path) -> None:
-    feature, bias = ["query", "document"], ["position"]
-    log = read_columns(any_log(path), [*feature, *bias])
-    report = check_log(log, feature=feature, bias=bias, path=path)
-    assert report.sizes.sum() == len(report.factors) <= report.rows <= len(log)
+    report = identify(path).report
+    assert report.sizes.sum() == len(report.factors) <= report.rows
     assert len(list(describe(report))) >= 3
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.streams import cells_of
-from twotowers.analysis.identification import any_log, read_columns
+from twotowers.analysis.identification import any_log, count_columns
 from twotowers.datasets.download import manifest, obtain
 from twotowers.datasets.letor import read_letor
 from twotowers.datasets.sources import source_from_config
@@ -74,7 +74,7 @@ LOG = pa.table(
 
 
 def read_some(path):
-    return read_columns(any_log(path), ["query", "position"])
+    return count_columns(any_log(path), ["query", "position"])[0]
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,16 @@ def test_parquet_cut_short(tmp_path):
 def test_damaged_notes_for_pandas_are_not_read(tmp_path, note):
     path = tmp_path / "log.parquet"
     pq.write_table(LOG.replace_schema_metadata({"pandas": note}), path)
-    assert read_some(path).equals(LOG.to_pandas())
+    assert read_some(path)["position"].tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("row", [b'"1,2\n', b"\xff,2\n"])
 def test_broken_csv(tmp_path, row):
     path = tmp_path / "log.csv"
     text = b"query,position\n1,1\n" + row
-    refused(lambda path: read_columns(any_log(path), ["query"]), path, text, match="cannot be read")
+    refused(
+        lambda path: count_columns(any_log(path), ["query"]), path, text, match="cannot be read"
+    )
 
 
 # Click logs

@@ -28,6 +28,7 @@ DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers as programs write them; 007 and NA are none."""
 TABULAR = ("rows", "cells")
 """Formats with a row per shown document. Such a table is read as it is, so it needs no session."""
+HINT = "; or first=0 of read_log, if they count from 0"
 FEW = 20
 """The most bias factors, components or repairs that are listed one by one."""
 
@@ -160,16 +161,8 @@ def identify(
         cells = given.count(["query", "document", "position", *further]).table()
         rows = pc.sum(cells["impressions"]).as_py()
         return Identification(replace(check(cells.to_pandas()), rows=rows), given.kind)
-    try:
-        table, rows = count_columns(given, every)
-    except _Uncounted:
-        return Identification(check(read_columns(given, every)), given.kind)
-    try:
-        return Identification(replace(check(table), rows=rows), given.kind)
-    except InputError:
-        # Rows as they are let a message name the wrong one.
-        check(read_columns(given, every))
-        raise
+    table, rows = count_columns(given, every)
+    return Identification(replace(check(table), rows=rows), given.kind)
 
 
 def any_log(given: object) -> ClickLog:
@@ -187,45 +180,20 @@ def any_log(given: object) -> ClickLog:
     return ClickLog(path, layout, kind=kind)
 
 
-def read_columns(log: ClickLog, wanted: Sequence[str]) -> pd.DataFrame:
-    """Some columns of a table as they are, under our names, with its impressions and clicks.
-
-    Ids are read as they are counted: 007 stays text, and so does NA.
-
-    Raises:
-        InputError: the table is missing, damaged or of another format, a column is missing,
-            repeated or nested, or a count of a csv file is not a whole number.
-    """
-    names = _names(log, wanted)
-    batches = list(_batches(log, names))
-    if not batches:
-        return pd.DataFrame(columns=list(names))
-    table = pa.Table.from_batches(batches)
-    for place, (ours, name) in enumerate(names.items()):
-        if _is_text(log) and ours in COUNTS:
-            values = Rows(log.source).whole(table[ours].combine_chunks(), name)
-            table = table.set_column(place, ours, pa.array(values))
-    return _with_decimals(table, log).to_pandas()
-
-
-class _Uncounted(Exception):
-    """The rows of a table cannot be added up."""
-
-
 def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, int]:
     """The distinct values of some columns of a table, with their impressions and clicks, and the
     number of its rows with impressions. The table is never held whole.
 
+    Ids are read as they are counted: 007 stays text, and so does NA.
+
     Raises:
-        InputError: see `read_columns`; or a row has a missing value, a count that is not a whole
-            number, or more clicks than impressions.
-        _Uncounted: nothing was shown, or a wanted column is a count.
+        InputError: the table is missing, damaged or of another format, or empty; a column is
+            missing, repeated or nested; or a row has a missing value, a position or count that is
+            not a whole number, or more clicks than impressions.
     """
     names, rows = _names(log, wanted), 0
     counts = [name for name in COUNTS if name in names]
     keys = [name for name in names if name not in counts]
-    if set(counts) & set(wanted):
-        raise _Uncounted
 
     def shown() -> Iterator[pa.RecordBatch]:
         nonlocal rows
@@ -236,6 +204,8 @@ def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, i
             for name in keys:
                 present = pc.or_(batch[name].is_valid(), pa.array(shown == 0))
                 here.check(present, name, lambda at: "a value is missing", "a value per row")
+            if "position" in keys:
+                here.whole(batch["position"], "position", 1, HINT)
             columns = {name: batch[name] for name in keys}
             columns |= {"impressions": shown, "clicks": clicks}
             batch = pa.record_batch([*columns.values()], names=[*columns])
@@ -245,7 +215,7 @@ def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, i
 
     found = Counts.of_batches(shown(), texts=_is_text(log))
     if not rows:
-        raise _Uncounted
+        raise InputError("the log is empty: nothing was shown", path=log.source)
     table = _with_decimals(found.table(), log)
     return table.drop_columns([] if "clicks" in counts else ["clicks"]).to_pandas(), rows
 
@@ -254,7 +224,7 @@ def _names(log: ClickLog, wanted: Sequence[str]) -> dict[str, str]:
     """Our names and the table's, of the wanted columns, impressions and clicks that there are."""
     known, found = dict(log.layout.columns), column_names(files_of(log.source)[0])
     theirs = {name: known.get(name, name) for name in [*wanted, *COUNTS]}
-    check_columns(wanted, [*found, *known], log.source)
+    check_columns(wanted, {*found, *known} - {*COUNTS}, log.source)
     return {ours: name for ours, name in theirs.items() if ours in wanted or name in found}
 
 
