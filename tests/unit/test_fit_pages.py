@@ -89,9 +89,7 @@ def test_fits_do_not_depend_on_cores_and_only_by_rounding_on_blocks(name, monkey
         np.testing.assert_allclose(parted, entire, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("factor", [distinct.FACTOR, np.uint64(0)])
-def test_distinct_rows_are_told_apart_though_all_hashes_are_equal(factor, monkeypatch):
-    monkeypatch.setattr(distinct, "FACTOR", factor)
+def test_distinct_rows_are_numbered_as_they_come():
     rows = np.random.default_rng(0).integers(0, 3, (200, 4))
     number, first = distinct.number_rows(rows)
     np.testing.assert_array_equal(rows[first][number], rows)

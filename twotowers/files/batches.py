@@ -20,6 +20,7 @@ import pyarrow.ipc
 import pyarrow.json
 
 from twotowers.errors import InputError, nearest
+from twotowers.files.columns import Rows
 from twotowers.files.frames import Frame, Source
 from twotowers.files.tables import check_types, opened
 
@@ -76,6 +77,17 @@ def read_batches(
     with closing(_table(path, columns, rows)) as table:
         check_names(columns, next(table), path)
         yield from map(_without_empty, table)
+
+
+def placed_batches(
+    path: Source, rows: int, columns: Sequence[str]
+) -> Iterator[tuple[Rows, pa.RecordBatch]]:
+    """The batches of `read_batches` that have rows, and their places."""
+    before = 0
+    for batch in read_batches(path, columns, rows=rows):
+        if len(batch):
+            yield Rows(path, before), batch
+        before += len(batch)
 
 
 def _without_empty(batch: pa.RecordBatch) -> pa.RecordBatch:

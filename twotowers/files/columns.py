@@ -129,13 +129,7 @@ class Rows:
         return numbers.astype(np.int64)
 
     def runs(
-        self,
-        column: pa.Array | pa.ChunkedArray,
-        field: str,
-        expected: str,
-        *,
-        others: str,
-        before: pa.Array | None = None,
+        self, column: pa.Array | pa.ChunkedArray, field: str, expected: str, *, others: str
     ) -> np.ndarray:
         """The first row of each run of equal values. No value returns after others.
 
@@ -144,7 +138,6 @@ class Rows:
             field: the column's name.
             expected: what was expected, in words.
             others: what the other values are, in words.
-            before: values that came before these rows and must not return either.
         """
         changes = pc.not_equal(column.slice(1), column.slice(0, max(len(column) - 1, 0)))
         starts = np.append(0, np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1)
@@ -153,8 +146,6 @@ class Rows:
         number = own.dictionary_encode().indices.to_numpy()
         again = np.ones(len(number), bool)
         again[np.unique(number, return_index=True)[1]] = False
-        if not again.any() and before is not None:
-            again = pc.is_in(own, value_set=before).to_numpy(zero_copy_only=False)
         replace(self, number=starts).check(
             ~again,
             field,

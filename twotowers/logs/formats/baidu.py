@@ -16,7 +16,6 @@ takes the columns that it needs, and one batch of the file is in memory at a tim
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -28,8 +27,9 @@ import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import check_names, column_names, read_batches
+from twotowers.files.batches import check_names, column_names, placed_batches
 from twotowers.files.columns import Rows, is_text, value_text, whole_runs, wrong_type
+from twotowers.files.distinct import hashed
 from twotowers.files.rankings import Rankings
 from twotowers.files.seen import Seen
 from twotowers.logs.sessions import Stream, check_free, conform
@@ -101,7 +101,7 @@ def documents_of(
     files = files_of(path)
     columns = feature_columns(files[0], columns)
     for file in files:
-        for rows, batch in _batches(file, [*IDS, *columns]):
+        for rows, batch in placed_batches(file, ROWS, [*IDS, *columns]):
             numbers = document_numbers(batch, rows)
             fresh = seen.new(numbers)
             some = batch.take(pa.array(fresh)), replace(rows, number=fresh)
@@ -120,7 +120,7 @@ def texts_of(path: str | Path) -> Iterator[pa.RecordBatch]:
     """
     seen = Seen()
     for file in files_of(path):
-        for rows, batch in _batches(file, [*IDS, *TOKENS]):
+        for rows, batch in placed_batches(file, ROWS, [*IDS, *TOKENS]):
             numbers = document_numbers(batch, rows)
             fresh = seen.new(numbers)
             texts = text_columns(batch.take(pa.array(fresh)), replace(rows, number=fresh))
@@ -142,7 +142,7 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
     files = files_of(path)
     columns = feature_columns(files[0], columns)
     for file in files:
-        for rows, batch in _batches(file, ["query_no", LABEL, *columns]):
+        for rows, batch in placed_batches(file, ROWS, ["query_no", LABEL, *columns]):
             queries.append(rows.whole(batch["query_no"], "query_no"))
             labels.append(rows.labels(batch[LABEL], LABEL))
             features.append(feature_matrix(batch, rows, columns, width))
@@ -156,7 +156,7 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
 def annotated_texts(path: str | Path) -> Iterator[pa.RecordBatch]:
     """The texts of `read_annotations`, row by row: lists of tokens `query`, `title`, `abstract`."""
     for file in files_of(path):
-        for rows, batch in _batches(file, list(TOKENS)):
+        for rows, batch in placed_batches(file, ROWS, list(TOKENS)):
             yield pa.RecordBatch.from_pydict(text_columns(batch, rows))
 
 
@@ -173,11 +173,9 @@ def feature_columns(path: str | Path, columns: Sequence[str] | None = None) -> l
 
 
 def document_numbers(batch: pa.RecordBatch, rows: Rows) -> np.ndarray:
-    """[rows] int64 from 0: a hash of query and address, the same on every machine.
-
-    63 bits: among 16 million documents two share a number with chance 1.4e-5.
-    """
-    return hashed_texts(pc.binary_join_element_wise(*id_columns(batch, IDS, rows), " "))
+    """[rows] the `hashed` query and address."""
+    ids = pc.binary_join_element_wise(*id_columns(batch, IDS, rows), " ")
+    return hashed(map(str.encode, ids.to_pylist()))
 
 
 # Pages
@@ -189,7 +187,9 @@ def _pages(files: list[Path], bias: list[str], tally: Tally) -> Iterator[pa.Reco
         found = PART.search(file.name)
         split = f"part-{found.group(1)}" if found else LOG
         columns = ["query_no", *IDS, "position", "click", *bias]
-        tables = (pa.Table.from_batches([batch]) for _, batch in _batches(file, columns))
+        tables = (
+            pa.Table.from_batches([batch]) for _, batch in placed_batches(file, ROWS, columns)
+        )
         for rows, table, at in whole_runs(tables, _starts, file, "query_no", "session"):
             yield _whole_pages(table, at, rows, split, bias, tally)
 
@@ -206,7 +206,8 @@ def _whole_pages(
 ) -> pa.RecordBatch:
     (batch,) = table.combine_chunks().to_batches()
     page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(batch)))
-    query = hashed_texts(*id_columns(batch, IDS[:1], rows))
+    (query,) = id_columns(batch, IDS[:1], rows)
+    query = hashed(map(str.encode, query.to_pylist()))
     rows.check(
         query == query[starts][page],
         "query_md5",
@@ -243,27 +244,12 @@ def _whole_pages(
 # Columns
 
 
-def _batches(file: Path, columns: list[str]) -> Iterator[tuple[Rows, pa.RecordBatch]]:
-    """Batches and their places. A file without rows has none."""
-    before = 0
-    for batch in read_batches(file, columns, rows=ROWS):
-        if len(batch):
-            yield Rows(file, before), batch
-        before += len(batch)
-
-
 def id_columns(batch: pa.RecordBatch, names: Sequence[str], rows: Rows) -> list[pa.Array]:
     found = [rows.present(batch[name], name) for name in names]
     for name, column in zip(names, found, strict=True):
         if not is_text(column.type):
             raise wrong_type(column.type, name, rows.path, "text")
     return found
-
-
-def hashed_texts(texts: pa.Array) -> np.ndarray:
-    digests = (hashlib.blake2b(each.encode(), digest_size=8) for each in texts.to_pylist())
-    found = np.frombuffer(b"".join(each.digest() for each in digests), "<u8")
-    return (found >> np.uint64(1)).astype(np.int64)
 
 
 def feature_matrix(

@@ -8,7 +8,6 @@ its vector: its number is a hash of it, so that equal vectors are one document.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -17,8 +16,9 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import read_batches
+from twotowers.files.batches import placed_batches
 from twotowers.files.columns import Rows
+from twotowers.files.distinct import hashed
 from twotowers.files.frames import Source
 from twotowers.files.rankings import Rankings
 from twotowers.files.seen import Seen
@@ -90,7 +90,7 @@ def documents_of(
     own = {FEATURES: columns[FEATURES]} if columns and FEATURES in columns else {}
     for file in files_of(path):
         names = named(file, [FEATURES], own, (), ())
-        for rows, batch in _batches(file, [names[FEATURES]]):
+        for rows, batch in placed_batches(file, ROWS, [names[FEATURES]]):
             _, values = _vectors(batch[names[FEATURES]], rows, width)
             width = values.shape[1]
             numbers = numbers_of(values)
@@ -112,7 +112,7 @@ def read_annotations(path: str | Path, *, columns: Mapping[str, str] | None = No
     lengths, labels, features, width = [], [], [], None
     for file in files_of(path):
         names = named(file, (FEATURES, LABELS), columns, (), ())
-        for rows, batch in _batches(file, list(names.values())):
+        for rows, batch in placed_batches(file, ROWS, list(names.values())):
             offsets, values = _vectors(batch[names[FEATURES]], rows, width)
             width = values.shape[1]
             own = np.diff(offsets)
@@ -132,22 +132,18 @@ def read_annotations(path: str | Path, *, columns: Mapping[str, str] | None = No
 
 
 def numbers_of(vectors: np.ndarray) -> np.ndarray:
-    """[documents] int64 from 0: a hash of each row's bytes.
-
-    63 bits: among the 15 million documents of Baidu-ULTR-UVA two share a number with chance 1e-5.
-    """
+    """[documents] the `hashed` bytes of each row."""
     rows = np.ascontiguousarray(vectors, "<f4")
     # -0.0 and 0.0 are one number.
     whole = (rows + np.float32(0)).view(np.uint8).reshape(len(rows), -1)
-    digests = b"".join(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in whole)
-    return (np.frombuffer(digests, "<u8") >> np.uint64(1)).astype(np.int64)
+    return hashed(row.tobytes() for row in whole)
 
 
 def _pages(files: list, split: str, tally: Tally) -> Iterator[pa.RecordBatch]:
     width = None
     for file, names in files:
         tally.path = file
-        for rows, batch in _batches(file, list(names.values())):
+        for rows, batch in placed_batches(file, ROWS, list(names.values())):
             page = {ours: batch[theirs] for ours, theirs in names.items()}
             offsets, values = _vectors(page.pop(FEATURES), rows, width)
             width = values.shape[1]
@@ -160,14 +156,6 @@ def _pages(files: list, split: str, tally: Tally) -> Iterator[pa.RecordBatch]:
                 CLICKS: click_flags(page[CLICKS], tally, rows),
             }
             yield conform(pa.RecordBatch.from_pydict(page), file, rows.before)
-
-
-def _batches(file: Path, columns: list[str]) -> Iterator[tuple[Rows, pa.RecordBatch]]:
-    """Batches and their places."""
-    before = 0
-    for batch in read_batches(file, columns, rows=ROWS):
-        yield Rows(file, before), batch
-        before += len(batch)
 
 
 def _vectors(column: pa.Array, rows: Rows, width: int | None) -> tuple[np.ndarray, np.ndarray]:

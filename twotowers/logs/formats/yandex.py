@@ -24,8 +24,9 @@ LAYOUT = "PyClick's trainSample, pages separated by ;"
 REGIONS = 10_000
 CHUNK = 1 << 20
 """Characters that are read at a time."""
-PAGE = re.compile(r"(\d{1,14})_(\d{1,4})\t(\d{1,18}(?:,\d{1,18})*) :([ \d,]*)", re.ASCII)
-CLICKS = re.compile(r"|\d{1,18}(?: , \d{1,18})*", re.ASCII)
+PAGE = re.compile(
+    r"(\d{1,14})_(\d{1,4})\t(\d{1,18}(?:,\d{1,18})*) :\s*(\d{1,18}(?: , \d{1,18})*)?", re.ASCII
+)
 
 
 def read(
@@ -85,36 +86,9 @@ def _page(record: str, number: int, path: Path) -> tuple[int, list[int], list[in
     """Query, documents shown and documents clicked of one result page."""
     found = PAGE.fullmatch(record)
     if not found:
-        raise _complaint(record, number, path)
+        shown = repr(record if len(record) <= 40 else record[:40] + "...")
+        raise InputError(f"record {number}: {shown} was found", path=path, expected=EXPECTED)
     query, region, page, listed = found.groups()
-    if not CLICKS.fullmatch(listed.strip()):
-        raise InputError(
-            f"record {number}: {_shown(listed)} is not a list of clicks",
-            path=path,
-            field="clicks",
-            expected="<document> , <document> ..., or nothing",
-        )
     documents = [int(document) for document in page.split(",")]
-    clicks = [int(document) for document in listed.split(",")] if listed.strip() else []
+    clicks = [int(document) for document in listed.split(",")] if listed else []
     return int(query) * REGIONS + int(region), documents, clicks
-
-
-def _complaint(record: str, number: int, path: Path) -> InputError:
-    """The error of a record that is not a result page."""
-    query, tab, rest = record.partition("\t")
-    page, colon, _ = rest.partition(" :")
-    if not tab or not re.fullmatch(r"\d{1,14}_\d{1,4}", query, re.ASCII):
-        field, value = "query", query
-        expected = "<query>_<region> of up to 14 and 4 digits, then a tab"
-    elif not colon or not re.fullmatch(r"\d{1,18}(,\d{1,18})*", page, re.ASCII):
-        field, value = "documents", page
-        expected = "whole numbers separated by commas, then ' :'"
-    else:
-        field, value, expected = "clicks", rest[len(page) + len(colon) :], "whole numbers"
-    return InputError(
-        f"record {number}: {_shown(value)} was found", path=path, field=field, expected=expected
-    )
-
-
-def _shown(value: str) -> str:
-    return repr(value if len(value) <= 40 else value[:40] + "...")
