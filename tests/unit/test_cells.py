@@ -15,9 +15,7 @@ from tests.streams import counts_by_cell
 from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.logs import counted
-from twotowers.logs.click_log import log_of_format
 from twotowers.logs.counted import Counts
-from twotowers.logs.ids import beside, number_cells
 from twotowers.logs.sessions import write_sessions
 
 PAGE = st.tuples(
@@ -141,26 +139,3 @@ def test_cells_that_are_there_twice_are_added_up(tmp_path):
     )
     assert Counts.of_batches([once, once]).write(tmp_path / "c.parquet") == 1
     assert cells(tmp_path / "c.parquet") == {("a", "q", "d", 1): (6, 2)}
-
-
-def test_ids_as_numbers_lose_nothing(tmp_path):
-    drawn = [
-        ("train", 1.0, "9" * 30, [("b", True, 0), ("a", False, 0)]),
-        ("train", 0.5, "q", [("b", True, 0)]),
-    ]
-    write_sessions(tmp_path / "s.parquet", [table(drawn)])
-    count_sessions(tmp_path / "s.parquet", tmp_path / "c.parquet")
-    numbered = tmp_path / "n.parquet"
-    log = log_of_format(tmp_path / "s.parquet", "sessions")
-    assert number_cells(log.count(log.cell_columns()), numbered).write(numbered) == 3
-    assert pq.read_schema(numbered).field("document").type == pa.int32()
-    back = {
-        (row["query_number"], row["document_number"]): (row["query"], row["document"])
-        for row in pq.read_table(beside(numbered)).to_pylist()
-    }
-    assert set(back) == {(0, 0), (0, 1), (1, 0)}
-    found = {
-        (lane, split, *back[query, document], position): counts
-        for (lane, split, query, document, position), counts in cells(numbered).items()
-    }
-    assert found == cells(tmp_path / "c.parquet")

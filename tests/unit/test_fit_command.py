@@ -287,7 +287,6 @@ def test_what_is_written_beside_a_target_never_replaces_the_log(log, tmp_path, c
         (tmp_path / name).write_text("{}")
     before = {each: each.read_bytes() for each in tmp_path.rglob("*.*")}
     for source, command, replaced in (
-        ("x.numbers.parquet", "count --number-ids --out x.parquet", "x.numbers.parquet"),
         ("x.numbers.parquet", "count --to clax --out x.parquet", "x.numbers.parquet"),
         ("parts", "count --out parts/a.parquet", "parts/a.parquet"),
         ("parts", "fit --out parts/b.parquet", "parts/b.parquet"),

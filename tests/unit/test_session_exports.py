@@ -233,21 +233,12 @@ def test_the_command_writes_pages(tmp_path, capsys, to):
     assert left == {"rows.csv", "out.parquet"}
 
 
-def test_the_command_numbers_ids(tmp_path, capsys):
-    out = tmp_path / "out.parquet"
-    assert count(tmp_path, "--number-ids") == 0
-    assert str(beside(out)) in capsys.readouterr().out
-    assert pq.read_table(out)["document"].to_pylist() == [0, 1]
-    assert pq.read_table(beside(out))["document"].to_pylist() == [10, 30]
-
-
 @pytest.mark.parametrize(
     ("options", "place", "message"),
     [
         ([], "position", "--column: 'position'"),
         (["--repeats", "error"], "position=place", "row 2: 2 clicks"),
         (["--strays", "error"], "position=place", "strays: format 'rows' has no such"),
-        (["--to", "sessions", "--number-ids"], "position=place", "--number-ids: sessions keep"),
         ([], "position=plaec", "did you mean 'place'"),
     ],
 )

@@ -19,7 +19,7 @@ from twotowers.errors import InputError
 from twotowers.logs.checks import bytes_of, check_out
 from twotowers.logs.counted import write_counts
 from twotowers.logs.formats.wscd import write_wscd
-from twotowers.logs.ids import beside, number_cells, write_clax
+from twotowers.logs.ids import beside, write_clax
 from twotowers.logs.log import Log
 from twotowers.logs.sessions import seen_lines
 
@@ -38,34 +38,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bias", nargs="+", metavar="COLUMN", help="bias features that tell cells apart"
     )
-    parser.add_argument(
-        "--number-ids",
-        action="store_true",
-        help="for cells: number queries and documents from 0, as fits need",
-    )
     parser.add_argument("--memory", help=f"memory limit for counting ({MEMORY})")
 
 
 def run(options: argparse.Namespace) -> int:
     """Count or convert the log; returns the exit status."""
     out = Path(options.out)
-    numbered = options.to == "clax" or (options.to == "cells" and options.number_ids)
+    numbered = options.to == "clax"
     endings = () if options.to == "wscd" else (".parquet",)
     check_out(options.log, out, *endings, beside=[beside(out)] * numbered)
     if options.memory is not None and options.to != "cells":
         raise InputError("nothing is counted", field="--memory", expected="--to cells")
-    if options.number_ids and options.to != "cells":
-        raise InputError(
-            f"{options.to} keep their ids", field="--number-ids", expected="--to cells"
-        )
     log, bias = log_of(options), options.bias or ()
     log.memory = bytes_of(options.memory or MEMORY)
     held = log.holding(bias)
     if options.to == "cells":
-        by = log.cell_columns(bias)
-        portions = held.portions(by)
-        if options.number_ids:
-            portions = [number_cells(held.count(by), out)]
+        portions = held.portions(log.cell_columns(bias))
         written = f"{write_counts(out, portions, log.seen):,} cells"
     else:
         if log.gaps and options.to != "sessions":

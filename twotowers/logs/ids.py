@@ -1,12 +1,8 @@
-"""Numbers without gaps for the ids of a log, and the table that leads back to the ids.
-
-Fits index arrays by query and document. Other libraries index embeddings.
-"""
+"""A log as the parquet that CLAX reads, and the table that leads from its numbers to the ids."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +10,8 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.tables import write_batches
-from twotowers.logs.counted import GROUP, Counts, key_of
+from twotowers.logs.counted import GROUP, key_of
 from twotowers.logs.log import Log
-from twotowers.logs.numbering import Ids
 
 PAIR = ("query", "document")
 
@@ -30,12 +25,9 @@ class Numbers:
     """Queries from 0, documents from 0 within their query, and pairs of both from 1.
 
     Numbers follow the order of the ids, so equal logs get equal numbers.
-
-    Args:
-        log: the log, or its counts.
     """
 
-    def __init__(self, log: Log | Counts) -> None:
+    def __init__(self, log: Log) -> None:
         pairs = log.count(PAIR)
         self.ids, self.keys = pairs.ids, key_of(pairs.columns, pairs.ids)
         self.query, first = pairs.groups(["query"])
@@ -58,19 +50,6 @@ class Numbers:
             }
         )
         write_batches(path, [table], group=GROUP)
-
-
-def number_cells(counts: Counts, path: str | Path) -> Counts:
-    """The counts with numbers in the place of ids; `beside(path)` gets the numbers.
-
-    Queries are int64, and documents int32.
-    """
-    numbers = Numbers(counts)
-    numbers.write(beside(path))
-    pair = numbers.pair(counts.columns["query"], counts.columns["document"])
-    columns = {"query": numbers.query[pair], "document": numbers.document[pair]}
-    ids = {"query": Ids(1), "document": Ids(1, type=pa.int32())}
-    return replace(counts, columns={**counts.columns, **columns}, ids={**counts.ids, **ids})
 
 
 def write_clax(log: Log, path: str | Path) -> int:
