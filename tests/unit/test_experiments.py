@@ -349,7 +349,7 @@ rankers.large: {learning_rate: 0.1} -> rankers.large | 'kind' is missing | one o
 scales.laptop.towers: {net: {layers: [2]}} -> scales.laptop.towers.net | 'net' is not declared
 settings.fit.model: {tower: deep, examination: knwon} -> did you mean 'known'
 logs.main.dataset: yandex -> ^ | 'yandex' is a click log
-logs.main.split: {train: 0.8} -> a simulated log has no 'split'
+logs.main.split: {train: 0.8} -> unknown setting 'split'
 logs.main.queries: test -> ^ | 'test' | 'train'
 logs.main.queries: {fisrt: 5} -> unknown setting 'fisrt' | did you mean 'first'
 logs.main.queries: {first: 0} -> ^.first | at least 1
@@ -359,7 +359,7 @@ logs.main: {dataset: mslr30k, relevance: annotated, policy: {ranker: expert, noi
 logs.real: {from: dataset, dataset: mslr30k, split: {train: 0.8, validation: 0.1, test: 0.1}}
     -> logs.real.dataset | 'mslr30k' is rankings with labels
 logs.real: {from: dataset, dataset: yandex, split: {train: 0.8, validation: 0.1, test: 0.1},
-    user: additive} -> logs.real | a real log has no 'user'
+    user: additive} -> logs.real | unknown setting 'user'
 logs.real: {from: dataset, dataset: yandex, split: {train: 0.8, validation: 0.1, test: 0.2}}
     -> logs.real.split | add up to 1
 logs.main.user: {kind: [additve]} -> ^ | did you mean 'additive'

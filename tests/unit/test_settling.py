@@ -200,15 +200,15 @@ HEADS, TRAINED = "settings.fit.method.heads", "training.slow"
         (LOG, {**PAGED, "user": {"kind": ["additive", "cascad"]}}, "'cascad' is unknown"),
         (f"{LOG}.policy.seed", 3, "policy.seed: each run trains a ranker of its own"),
         *((LOG, LISTS | changed, parts) for changed, parts in [
-            ({"queries": "train"}, "a log of lists has no 'queries' | from: simulation"),
-            ({"policy": {"ranker": "expert"}}, "'policy' does not belong here | 'lists', which"),
+            ({"queries": "train"}, "unknown setting 'queries'"),
+            ({"policy": {"ranker": "expert"}}, "unknown setting 'policy'"),
             ({"repairs": {"a": {"merge": "nearest", "swap": "random"}}},
              "one of 'merge', 'swap' and"),
             ({"repairs": {"a": {"merge": "nearest", "split": True}}},
              "'merge', 'swap' and 'split'"),
             ({"repairs": {"a": {"empty": True}}}, "repairs.a"),
             ({"repairs": {"a": {"merge": "nearest", "empty": True}}}, "no empty places"),
-            ({"split": {"train": 0.5, "validation": 0.25, "test": 0.25}}, "from: dataset"),
+            ({"split": {"train": 0.5, "validation": 0.25, "test": 0.25}}, "unknown setting"),
             ({"user": "cascade"}, "user 'cascade' needs the clicks of whole pages"),
             ({"user": {"kind": "position_based", "eta": [1, 2]}},
              "'eta' is [1.0, 2.0] | one value"),
@@ -339,7 +339,7 @@ def test_a_real_log_of_documents_with_features(load, monkeypatch):
     cells = {key: value for key, value in DESCRIBED.items() if key != "record"}
     with pytest.raises(InputError, match=r"documents with features needs .*record: sessions"):
         paper(cells, "deep_cross")
-    with pytest.raises(InputError, match="a simulated log has no 'features'"):
+    with pytest.raises(InputError, match="features: unknown setting"):
         paper(simulated | {"features": True}, "deep_cross")
 
 

@@ -35,8 +35,8 @@ def _kind_of_log(given: Any) -> str | None:
     return ORIGINS.get(origin) if isinstance(origin, str) else None
 
 
-def _own_keys(given: Any) -> Any:
-    """Refuse a key that belongs to logs of another origin, and say which."""
+def _known(given: Any) -> Any:
+    """Refuse an origin that there is not."""
     kind = _kind_of_log(given)
     if kind is None:
         raise config_error(
@@ -44,26 +44,9 @@ def _own_keys(given: Any) -> Any:
             "one of 'simulation', 'dataset', 'lists'",
             "from" if isinstance(given, Mapping) else "",
         )
-    if not isinstance(given, Mapping):
-        return given
-    if kind == "ranked" and "dataset" not in given:
+    if kind == "ranked" and isinstance(given, Mapping) and "dataset" not in given:
         raise config_error("'lists' is missing", GIVEN_LISTS)
-    for key in given:
-        if key in _keys(LOGS[kind]):
-            continue
-        if kind == "drawn" and key in _keys(RankedLists):
-            raise config_error(f"{key!r} does not belong here", GIVEN_LISTS)
-        origins = {
-            each.model_fields["origin"].default for each in LOGS.values() if key in _keys(each)
-        }
-        if origins:
-            expected = " or ".join(f"'from: {origin}'" for origin in sorted(origins))
-            raise config_error(f"a {LOGS[kind].WORDS} has no {key!r}", expected)
     return given
-
-
-def _keys(kind: type[Log]) -> set[str]:
-    return {field.alias or name for name, field in kind.model_fields.items()}
 
 
 AnyLog = Annotated[
@@ -72,6 +55,6 @@ AnyLog = Annotated[
     | Annotated[DrawnLists, Tag("drawn")]
     | Annotated[RankedLists, Tag("ranked")],
     Discriminator(_kind_of_log),
-    BeforeValidator(_own_keys),
+    BeforeValidator(_known),
 ]
 """A log, by where its clicks come from (`from`)."""

@@ -56,8 +56,6 @@ class Repair(Config):
 class GivenLists(Log):
     """Lists that users see again and again."""
 
-    WORDS = "log of lists"
-
     origin: Literal["lists"] = Field("lists", alias="from")
     """Where clicks come from: a simulation on given lists."""
     user: UserField

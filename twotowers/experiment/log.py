@@ -67,8 +67,6 @@ class Files(Protocol):
 class Log(Config):
     """A click log."""
 
-    WORDS: ClassVar[str]
-    """What the log is called in messages."""
     SIMULATED: ClassVar[bool] = True
     """Whether it has simulated users, whose truth is known."""
     RANKED: ClassVar[bool] = False

@@ -73,7 +73,6 @@ class ObservedLog(Recorded):
     """A data set of clicks. Each impression, or each page, goes to one split by chance, or by the
     part of the log that it is in."""
 
-    WORDS = "real log"
     SIMULATED = False
 
     origin: Literal["dataset"] = Field("dataset", alias="from")

@@ -145,8 +145,6 @@ def _queries(given: Any) -> Any:
 class SimulatedLog(Recorded):
     """Simulated users see the rankings of a policy."""
 
-    WORDS = "simulated log"
-
     origin: Literal["simulation"] = Field("simulation", alias="from")
     """Where clicks come from: a simulation on the data set's rankings."""
     dataset: str

@@ -33,7 +33,6 @@ UNCOUNTED = Counts(np.zeros(0), np.zeros(0))
 class DividedLog(Recorded):
     """A log whose splits are made already."""
 
-    WORDS = "log"
     SIMULATED = False
 
     parts: Any = None
