@@ -265,15 +265,3 @@ def test_joint_tests_have_their_level():
     for p in (few, cells):
         assert np.mean(np.array(p) < 0.05) < 0.075
     assert together("few", np.eye(6), np.ones(6)).reason
-
-
-@pytest.mark.parametrize("kind", ["linear", "deep"])
-def test_biases_that_are_given_stay(kind):
-    given, _ = draw(12, queries=40)
-    log = FeatureCounts.of_arrays(*given)
-    free = fit_tower(log, kind, errors=False)
-    fixed = np.array([np.nan, free.bias[1], np.nan, np.nan])
-    again = fit_tower(log, kind, given=fixed, errors=False)
-    assert again.bias == pytest.approx(free.bias, abs=0.02 if kind == "deep" else 1e-4)
-    fixed[1] += 1
-    assert fit_tower(log, kind, given=fixed, errors=False).bias[1] == fixed[1]

@@ -25,7 +25,7 @@ COMMANDS = {
     "weights": "weigh clicks by inverse propensity, for a ranker that learns from them",
     "count": "count a log of any format and size into cells, or convert it",
 }
-"""Each command, a module of this room, and what it does, in a line."""
+"""Each command, a module of this package, and what it does, in a line."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -27,8 +27,8 @@ def signed_log1p(x: np.ndarray) -> np.ndarray:
     return np.copysign(result, x, out=result)
 
 
-def rescale_labels(label: np.ndarray, label_max: float, to: float = 4) -> np.ndarray:
-    """Map labels linearly from [0, label_max] to [0, to].
+def rescale_labels(label: np.ndarray, label_max: float) -> np.ndarray:
+    """Map labels linearly from [0, label_max] to [0, 4].
 
     The gain 2^label - 1 then means the same on every data set. The labels 0, 1, 2 of MQ2008 become
     0, 2, 4. Labels that already have the range stay as they are.
@@ -36,12 +36,11 @@ def rescale_labels(label: np.ndarray, label_max: float, to: float = 4) -> np.nda
     Args:
         label: [rows] in [0, label_max].
         label_max: The highest label of the data set, above 0.
-        to: The highest label of the result.
 
     Returns:
-        [rows] float32 in [0, to].
+        [rows] float32 in [0, 4].
     """
-    return (label * (to / label_max)).astype(np.float32)
+    return (label * (4 / label_max)).astype(np.float32)
 
 
 def truncate(rankings: Rankings, top: int) -> Rankings:

@@ -80,7 +80,7 @@ def read_batches(
 
 
 def placed_batches(
-    path: Source, rows: int, columns: Sequence[str]
+    path: Source, columns: Sequence[str], *, rows: int = ROWS
 ) -> Iterator[tuple[Rows, pa.RecordBatch]]:
     """The batches of `read_batches` that have rows, and their places."""
     before = 0

@@ -1,4 +1,4 @@
-"""What the functions of the face and the commands take unless told."""
+"""What the public functions and the commands take by default."""
 
 PRIOR = "rate"
 """The prior of click models (`twotowers.fits.priors`)."""

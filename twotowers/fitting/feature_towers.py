@@ -135,7 +135,6 @@ def fit_tower(
     form: str = "additive",
     rng: np.random.Generator | None = None,
     rows: np.ndarray | None = None,
-    given: np.ndarray | None = None,
     errors: bool = True,
 ) -> Tower:
     """Fit a two-tower model whose relevance is a function of features.
@@ -146,7 +145,6 @@ def fit_tower(
         form: 'additive' or 'product'.
         rng: draws the start of a deep tower; by default of seed 0.
         rows: [rows] bool: rows to fit; all by default.
-        given: [K] biases that are not fitted; NaN where they are.
         errors: whether to compute jackknifed residuals.
     """
     counts = log.counts
@@ -154,8 +152,7 @@ def fit_tower(
     if not fitted.any():
         raise InputError("no factor was sometimes clicked and sometimes not", field="clicks")
     n, c = counts.impressions * fitted, counts.clicks * fitted
-    given = np.full(counts.factors, np.nan) if given is None else np.asarray(given, float)
-    problem = TowerLikelihood(counts, n, c, form, given)
+    problem = TowerLikelihood(counts, n, c, form)
     weights = newton(problem, log.features, np.zeros(len(counts.cluster)), PRIOR["linear"])
     bias, linear = weights[: counts.factors], weights[counts.factors :]
     if kind == "linear":

@@ -41,12 +41,6 @@ class TowerLikelihood:
     impressions: np.ndarray
     clicks: np.ndarray
     form: str
-    given: np.ndarray
-
-    @property
-    def free(self) -> np.ndarray:
-        """[K] which biases are fitted."""
-        return np.isnan(self.given)
 
     def logit(self, bias, relevance):
         return bias[self.counts.factor] + relevance[self.counts.pair]
@@ -55,14 +49,14 @@ class TowerLikelihood:
         """[K], [pairs] derivatives of the likelihood."""
         counts = self.counts
         return (
-            np.bincount(counts.factor, residual, counts.factors) * self.free,
+            np.bincount(counts.factor, residual, counts.factors),
             np.bincount(counts.pair, residual, len(counts.cluster)),
         )
 
 
 def information(problem: TowerLikelihood, weight, tangent, prior: float) -> np.ndarray:
-    """[K + P, K + P] A = sum v z z' + prior, with zeros at biases that are given."""
-    each = by_pair(problem.counts, weight * problem.free[problem.counts.factor])
+    """[K + P, K + P] A = sum v z z' + prior."""
+    each = by_pair(problem.counts, weight)
     border = each.T @ tangent
     shared = np.bincount(problem.counts.pair, weight, len(tangent))
     rooted = tangent * np.sqrt(shared)[:, None]
@@ -99,7 +93,6 @@ def newton(problem: TowerLikelihood, tangent, offset, prior: float, bias=None) -
         found[:factors] = np.log(np.maximum(clicks, 0.5) / np.maximum(shown, 1))
     else:
         found[:factors] = bias
-    found[:factors] = np.where(problem.free, found[:factors], problem.given)
 
     def point(parameters: np.ndarray) -> Point:
         bias, weights = np.split(parameters, [factors])

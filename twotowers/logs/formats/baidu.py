@@ -101,7 +101,7 @@ def documents_of(
     files = files_of(path)
     columns = feature_columns(files[0], columns)
     for file in files:
-        for rows, batch in placed_batches(file, ROWS, [*IDS, *columns]):
+        for rows, batch in placed_batches(file, [*IDS, *columns], rows=ROWS):
             numbers = document_numbers(batch, rows)
             fresh = seen.new(numbers)
             some = batch.take(pa.array(fresh)), replace(rows, number=fresh)
@@ -120,7 +120,7 @@ def texts_of(path: str | Path) -> Iterator[pa.RecordBatch]:
     """
     seen = Seen()
     for file in files_of(path):
-        for rows, batch in placed_batches(file, ROWS, [*IDS, *TOKENS]):
+        for rows, batch in placed_batches(file, [*IDS, *TOKENS], rows=ROWS):
             numbers = document_numbers(batch, rows)
             fresh = seen.new(numbers)
             texts = text_columns(batch.take(pa.array(fresh)), replace(rows, number=fresh))
@@ -142,7 +142,7 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
     files = files_of(path)
     columns = feature_columns(files[0], columns)
     for file in files:
-        for rows, batch in placed_batches(file, ROWS, ["query_no", LABEL, *columns]):
+        for rows, batch in placed_batches(file, ["query_no", LABEL, *columns], rows=ROWS):
             queries.append(rows.whole(batch["query_no"], "query_no"))
             labels.append(rows.labels(batch[LABEL], LABEL))
             features.append(feature_matrix(batch, rows, columns, width))
@@ -156,7 +156,7 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
 def annotated_texts(path: str | Path) -> Iterator[pa.RecordBatch]:
     """The texts of `read_annotations`, row by row: lists of tokens `query`, `title`, `abstract`."""
     for file in files_of(path):
-        for rows, batch in placed_batches(file, ROWS, list(TOKENS)):
+        for rows, batch in placed_batches(file, list(TOKENS), rows=ROWS):
             yield pa.RecordBatch.from_pydict(text_columns(batch, rows))
 
 
@@ -188,7 +188,7 @@ def _pages(files: list[Path], bias: list[str], tally: Tally) -> Iterator[pa.Reco
         split = f"part-{found.group(1)}" if found else LOG
         columns = ["query_no", *IDS, "position", "click", *bias]
         tables = (
-            pa.Table.from_batches([batch]) for _, batch in placed_batches(file, ROWS, columns)
+            pa.Table.from_batches([batch]) for _, batch in placed_batches(file, columns, rows=ROWS)
         )
         for rows, table, at in whole_runs(tables, _starts, file, "query_no", "session"):
             yield _whole_pages(table, at, rows, split, bias, tally)

@@ -90,7 +90,7 @@ def documents_of(
     own = {FEATURES: columns[FEATURES]} if columns and FEATURES in columns else {}
     for file in files_of(path):
         names = named(file, [FEATURES], own, (), ())
-        for rows, batch in placed_batches(file, ROWS, [names[FEATURES]]):
+        for rows, batch in placed_batches(file, [names[FEATURES]], rows=ROWS):
             _, values = _vectors(batch[names[FEATURES]], rows, width)
             width = values.shape[1]
             numbers = numbers_of(values)
@@ -112,7 +112,7 @@ def read_annotations(path: str | Path, *, columns: Mapping[str, str] | None = No
     lengths, labels, features, width = [], [], [], None
     for file in files_of(path):
         names = named(file, (FEATURES, LABELS), columns, (), ())
-        for rows, batch in placed_batches(file, ROWS, list(names.values())):
+        for rows, batch in placed_batches(file, list(names.values()), rows=ROWS):
             offsets, values = _vectors(batch[names[FEATURES]], rows, width)
             width = values.shape[1]
             own = np.diff(offsets)
@@ -143,7 +143,7 @@ def _pages(files: list, split: str, tally: Tally) -> Iterator[pa.RecordBatch]:
     width = None
     for file, names in files:
         tally.path = file
-        for rows, batch in placed_batches(file, ROWS, list(names.values())):
+        for rows, batch in placed_batches(file, list(names.values()), rows=ROWS):
             page = {ours: batch[theirs] for ours, theirs in names.items()}
             offsets, values = _vectors(page.pop(FEATURES), rows, width)
             width = values.shape[1]
