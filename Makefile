@@ -52,7 +52,7 @@ lint: .venv/installed
 	$(BIN)/pyrefly check --summary=none --preset strict --ignore missing-override-decorator $(STRICT)
 	$(BIN)/snakemake --lint
 
-# Measure the stand-ins against the real data sets: docs/standins.md.
+# Measure the stand-ins against the real data sets: docs/standins/*.csv.
 standins: .venv/installed
 	$(BIN)/python -m scripts.standins
 

@@ -14,14 +14,13 @@ A first run, of 9 draws, had errors of the difference of both curves as if they 
 missed `SILENT` (.33 of sparse logs of additive users). Since then queries' steps in both curves are
 subtracted, and the seeds are others.
 
-`forecast` asks how many sessions an error needs, and `times` measures the programs.
+`times` measures the programs.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -32,34 +31,22 @@ import pyarrow.parquet as pq
 
 from benchmarks.measure import child
 from benchmarks.pages import yes
-from benchmarks.validate.coverage import SETTINGS, Setting, draw, draw_pages
+from benchmarks.validate.coverage import SETTINGS, draw_pages
 from benchmarks.validate.study import Study
 from scripts.filling import markdown
 from twotowers.analysis.identification import identify
 from twotowers.analysis.propensities import propensities
+from twotowers.claims.statistics import select
 from twotowers.diagnosis import rules
 from twotowers.diagnosis.diagnose import diagnose
 from twotowers.diagnosis.evidence import gather
-from twotowers.fitting.conditional import fit_conditional
-from twotowers.fitting.curves import Curve
-from twotowers.fitting.pair_counts import PairCounts
-from twotowers.identifiability.strength import growth_of, sessions_needed
 from twotowers.logs.click_log import read_log
 from twotowers.root import ROOT
 
 STOPS, NOTICED, WRONG_FORM, SILENT = 0.03, 0.95, 0.05, 0.2
 FIRST = 100
 """Seed; those below were seen."""
-DRAWS = 8
-"""Draws of a forecast."""
 PAGE = ROOT / "docs" / "diagnosis.md"
-GROWN = {
-    "sparse": (SETTINGS["sparse"], (2, 8)),
-    "sparse, following": (SETTINGS["sparse, following"], (2, 8)),
-    "a page a query": (replace(SETTINGS["sparse"], pages=3_000, skew=0.0, rate=0.4), (2, 8)),
-    "dense": (SETTINGS["dense"], (2,)),
-}
-"""Logs whose errors are forecast, and how many times as long they get."""
 JUDGED = (
     "sparse",
     "sparse, following",
@@ -137,7 +124,7 @@ def page_of_times() -> str:
             row["program"],
             *(f"{row[name]:.3g}" for name in ("seconds", "cpu", "peak_gb")),
         ]
-        for row in STUDIES["times"].table().to_dict("records")
+        for row in select(STUDIES["times"].table(), rows=[10**6, 10**8]).to_dict("records")
     ]
     return markdown(["rows", "program", "seconds", "seconds on cores", "GB"], rows)
 
@@ -207,47 +194,12 @@ def draw_times(rows: str, seed: int) -> list[dict]:
     return table
 
 
-def draw_forecast(name: str, seed: int) -> list[dict]:
-    """How many sessions the forecast asks for, over how many it takes, over `DRAWS` draws.
-
-    Means of logarithms over draws and positions, of the forecast and of one in proportion.
-    """
-    setting, many = GROWN[name]
-    small, rows = [fitted(setting, seed + each) for each in range(DRAWS)], []
-    for times in many:
-        longer = replace(setting, pages=setting.pages * times)
-        grown = [fitted(longer, seed + DRAWS + each)[1] for each in range(DRAWS)]
-        error = np.sqrt(np.nanmean([curve.error**2 for curve in grown], axis=0))
-        asked = {"forecast": [], "in proportion": []}
-        for counts, curve in small:
-            for k in np.flatnonzero((curve.error > 0) & (error > 0)):
-                for way, growth in zip(asked, (growth_of(counts, curve), 1.0), strict=True):
-                    asked[way].append(sessions_needed(curve, 1, error[k], growth)[k] / times)
-        means = {way: np.exp(np.mean(np.log(each))) for way, each in asked.items()}
-        rows.append({"logs": name, "times": times, **means, "draws": DRAWS})
-    return rows
-
-
-def fitted(setting: Setting, seed: int) -> tuple[PairCounts, Curve]:
-    """Counts of a log, and its curve."""
-    counts, _ = draw(setting, seed)
-    return counts, fit_conditional(counts)
-
-
 STUDIES = {
     "alarms": Study("diagnosis", "setting", JUDGED, one_draw, summary, draws=20, first=FIRST),
-    "forecast": Study("diagnosis_forecast", "logs", GROWN, draw_forecast, first=FIRST),
     "times": Study("diagnosis_times", "rows", ("1000000", "10000000", "100000000"), draw_times),
 }
 
 
 def tables() -> dict[Path, dict[str, str]]:
     """The tables of docs/diagnosis.md."""
-    forecast = STUDIES["forecast"].table().drop(columns="draws")
-    return {
-        PAGE: {
-            "diagnosis": page_of_draws(),
-            "forecast": markdown(list(forecast), forecast.astype(object).to_numpy().tolist()),
-            "times": page_of_times(),
-        }
-    }
+    return {PAGE: {"diagnosis": page_of_draws(), "times": page_of_times()}}

@@ -3,8 +3,7 @@
 `python -m benchmarks.validate coverage` writes a row per setting, estimator and bias factor. Its
 thresholds were committed before the grid was run. Pilot runs on other seeds and other settings
 chose the default (the jackknife over queries with Student's t) and the numbers of swaps and queries
-that are enough (`twotowers.fitting.curves`). `priors` shows what a prior per pair does, on one log
-of each kind of relevance.
+that are enough (`twotowers.fitting.curves`).
 
 The thresholds count intervals without doubt, draw by draw. Whether a draw is beyond doubt depends
 on its clicks, and so on its estimate: close to 20 swaps, those that are counted estimate too much.
@@ -42,12 +41,8 @@ from benchmarks.validate.study import Study
 from scripts.filling import markdown
 from twotowers.claims.statistics import frequency_interval
 from twotowers.fitting.conditional import fit_conditional
-from twotowers.fitting.em import fit_em
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics
-from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
 from twotowers.root import ROOT
 
@@ -284,56 +279,14 @@ def judged(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def draw_priors(relevance: str, seed: int) -> list[dict]:
-    """EM with an attraction per pair under several priors, and estimates without one.
-
-    The log is like real sparse pages: two thirds of its pairs are shown at most thrice, 80 % at
-    one position only, and 86 % are never clicked.
-    """
-    sparse = {"pages": 23_673, "queries": 4_500, "skew": 0.85, "swaps": "some"}
-    counts, truth = draw(replace(SPARSE, relevance=relevance, **sparse), seed)
-    curves = {
-        "truth": truth,
-        "conditional": fit_conditional(counts).estimate,
-        "all pairs": harvest(counts).estimate,
-        "click rates": harvest(counts, "naive").estimate,
-    }
-    statistics = Statistics.of_cells(
-        PositionBased(),
-        counts.pair,
-        counts.factor,
-        counts.impressions.astype(int),
-        counts.clicks.astype(int),
-        pairs=len(counts.cluster),
-        positions=10,
-    )
-    for successes, trials in ((1, 2), (0.15, 1.5), (0, 0)):
-        fitted = fit_em(statistics, prior=Prior(successes, trials), iterations=2_000)
-        examination = fitted.parameters["examination"]
-        curves[f"EM, prior {successes:g} of {trials:g}"] = examination / examination[0]
-    return [
-        {"estimator": name, **dict(zip(range(1, 11), curve, strict=True)), "relevance": relevance}
-        for name, curve in curves.items()
-    ]
-
-
-STUDIES = {
-    "coverage": Study("propensities", "setting", SETTINGS, one_draw, summary, draws=200),
-    "priors": Study("propensities_priors", "relevance", ("independent", "following"), draw_priors),
-}
+STUDIES = {"coverage": Study("propensities", "setting", SETTINGS, one_draw, summary, draws=200)}
 NAMES = {"additive": "odds"}
 
 
 def tables() -> dict[Path, dict[str, str]]:
     """The tables of docs/propensities.md."""
     table = judged(STUDIES["coverage"].table())
-    return {
-        PAGE: {
-            "coverage": _coverage(table),
-            "estimators": _estimators(table),
-            "priors": _priors(STUDIES["priors"].table()),
-        }
-    }
+    return {PAGE: {"coverage": _coverage(table), "estimators": _estimators(table)}}
 
 
 def _coverage(table: pd.DataFrame) -> str:
@@ -366,13 +319,3 @@ def _estimators(table: pd.DataFrame) -> str:
         rows.append([NAMES.get(estimator, estimator), *row])
     heads = "coverage, product users", "coverage, additive users", "largest bias", "length"
     return markdown(["estimator", *heads], rows)
-
-
-def _priors(table: pd.DataFrame) -> str:
-    """A row per estimator: the curve at some positions, where relevance follows rank."""
-    positions, table = ("2", "3", "5", "10"), table[table["relevance"] == "following"]
-    rows = (
-        [row["estimator"], *(f"{row[name]:.3g}" for name in positions)]
-        for row in table.replace({"estimator": NAMES}).to_dict("records")
-    )
-    return markdown(["estimate", *positions], rows)

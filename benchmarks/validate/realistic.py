@@ -211,16 +211,16 @@ def tables() -> dict[Path, dict[str, str]]:
     """The table of docs/diagnosis.md."""
     rows = []
     for row in STUDIES["realistic"].table().to_dict("records"):
-        held, refused = row["held"], row["refused"]
+        held = row["held"]
         if np.isnan(held):
-            verdict, numbers = "refused", ["–"] * 6
+            verdict, numbers = "refused", ["–"] * 5
         else:
             meets = held >= PROPOSED if row["read"] == "as proposed" else True
             meets = meets and not (held < HELD and row["able"] > 0)
             verdict = yes(bool(meets))
-            shares = ("held", "doubtful", *LIGHTS, "names")
+            shares = ("held", "doubtful", "sound", "able", "names")
             numbers = ["–" if np.isnan(row[each]) else f"{row[each]:.2f}" for each in shares]
-        rows.append([row["case"], row["read"], f"{refused:.2f}", *numbers, verdict])
-    heads = "case", "read", "refused", "intervals that hold", "doubtful", "sound: green"
-    heads = *heads, "able: green", "advice: green", "names the cause", "meets the thresholds"
+        rows.append([row["case"], row["read"], *numbers, verdict])
+    heads = "case", "read", "intervals that hold", "doubtful", "sound: green", "able: green"
+    heads = *heads, "names the cause", "meets the thresholds"
     return {PAGE: {"realistic": markdown(heads, rows)}}

@@ -91,7 +91,6 @@ GRADERS = {
     "COEC": None,
     **{name: "rate" for name in MODELS if name not in ("gctr", "rctr")},
     "pbm, one click in two": (2, 0.5),
-    **{f"{name}, chosen prior": "chosen" for name in ("pbm", "ubm", "dbn")},
 }
 """Graders, and their priors."""
 ENOUGH = 10
@@ -322,7 +321,7 @@ def tables() -> dict[Path, dict[str, str]]:
 
 def judgment_tables() -> dict[str, str]:
     rows = STUDIES["judgments"].table().astype({"evidence": str})
-    whole = rows[rows["evidence"] == "all"]
+    whole = rows[(rows["evidence"] == "all") & rows["grader"].isin(GRADERS)]
     wide = _over_seeds(whole, "correlation", ["grader", "user"])[list(USERS)]
     own = rows[(rows["grader"] == "pbm") & (rows["user"] == "position-based")]
     own = own[own["evidence"] != "all"].rename(columns={"evidence": "examinations from"})

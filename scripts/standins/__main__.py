@@ -1,4 +1,4 @@
-"""Measure stand-ins beside the real data sets, and fill the tables of docs/standins.md.
+"""Measure stand-ins beside the real data sets: docs/standins/*.csv.
 
     .venv/bin/python -m scripts.standins [mslr30k yahoo_ltr istella_s_ltr wscd ...]
 
@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
-from scripts.filling import fill_page, markdown
 from scripts.standins import logs, rankings
 from twotowers.files.yamls import read_yaml
 from twotowers.root import ROOT
 
-PAGE = ROOT / "docs" / "standins.md"
+FOLDER = ROOT / "docs" / "standins"
 TARGETS = read_yaml(Path(__file__).with_name("targets.yaml"))
 MEASURES = {
     "mslr30k": rankings.mslr,
@@ -31,34 +31,32 @@ MEASURES = {
     "baidu_mlm": logs.baidu,
 }
 """What measures each stand-in: quantity -> a number, or several."""
-HEADS = ("quantity", "stand-in", "accepted", "published")
+HEADS = ["quantity", "measured", "accepted", "published", "missed"]
 
 
-def table_of(name: str, measured: Mapping[str, ArrayLike]) -> str:
-    """The table of a stand-in, with numbers that miss their targets in bold."""
+def table_of(name: str, measured: Mapping[str, ArrayLike]) -> pd.DataFrame:
+    """A row per quantity of a stand-in."""
     rows = [row_of(each, measured[each], **target) for each, target in TARGETS[name].items()]
-    return markdown(HEADS, rows, "---:")
+    return pd.DataFrame(rows, columns=HEADS)
 
 
-def row_of(quantity: str, measured: ArrayLike, published="", **bounds) -> tuple[str, ...]:
-    """A row: the measured numbers, what is accepted, and what is published.
+def row_of(quantity: str, measured: ArrayLike, published="", **bounds) -> tuple[str | int, ...]:
+    """A row: the measured numbers, what is accepted, what is published, and how many miss it.
 
     Example:
         >>> row_of("clicks", [0.5, 0.7], published=[0.5, 0.6], margin=0.05)
-        ('clicks', '0.500, **0.700**', '± 0.05', '0.500, 0.600')
-        >>> row_of("longest", 139, published=139, accepted=[125, 139])
-        ('longest', '139', '125 to 139', '139')
+        ('clicks', '0.500, 0.700', '± 0.05', '0.500, 0.600', 1)
     """
     values = np.ravel(measured)
     numbers = [] if isinstance(published, str) else np.ravel(published)
     low, high, words = bounds_of(numbers, **bounds)
-    met = (low <= values) & (values <= high)
-    texts = [written(v) if ok else f"**{written(v)}**" for v, ok in zip(values, met, strict=True)]
-    return quantity, ", ".join(texts), words, ", ".join(map(written, numbers)) or published
+    missed = int((~((low <= values) & (values <= high))).sum())
+    texts = [", ".join(map(written, each)) for each in (values, numbers)]
+    return quantity, texts[0], words, texts[1] or published, missed
 
 
 def bounds_of(published, *, accepted=None, margin=None, within=None) -> tuple:
-    """The bounds of a target, and how the page writes them."""
+    """The bounds of a target, and how the table writes them."""
     if accepted is not None:
         return *accepted, f"{accepted[0]:,} to {accepted[1]:,}"
     numbers = np.array(published)
@@ -83,11 +81,13 @@ def main() -> int:
     names = parser.parse_args().names or list(MEASURES)
     if unknown := set(names) - set(MEASURES):
         parser.error(f"no stand-in {', '.join(sorted(unknown))}; there are {', '.join(MEASURES)}")
-    tables = {name: table_of(name, MEASURES[name]()) for name in names}
-    fill_page(PAGE, tables)
-    missed = [row for table in tables.values() for row in table.splitlines() if "**" in row]
-    print("\n".join(missed), file=sys.stderr)
-    return bool(missed)
+    missed = 0
+    for name in names:
+        table = table_of(name, MEASURES[name]())
+        table.to_csv(FOLDER / f"{name}.csv", index=False, lineterminator="\n")
+        missed += table["missed"].sum()
+        print(name, table[table["missed"] > 0].to_string(index=False), sep="\n")
+    return int(missed > 0)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Both papers on Baidu-ULTR-UVA, as files of the documented layout that a test writes."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -97,9 +95,3 @@ def test_a_missing_file_is_told(folder, tmp_path):
     (tmp_path / "parts").mkdir()
     with pytest.raises(InputError, match="part-"):
         fetch([], [tmp_path / "m.json"], source="baidu_mlm_uva", folder=str(tmp_path))
-
-
-def test_all_parts_of_the_log_are_found(run):
-    _, _, files = run
-    manifest = json.loads((files[LOG].parent / "manifest.json").read_text())
-    assert set(manifest) == {LOG, ANNOTATIONS}

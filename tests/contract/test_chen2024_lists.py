@@ -113,11 +113,3 @@ def test_the_authors_intervention_swaps_two_documents_of_one_query():
     assert np.flatnonzero(changed).tolist() == [0, 4]
     assert swapped.documents[-1, [0, 4]].tolist() == plain.documents[444, [4, 0]].tolist()
     assert components(swapped).max() == 0
-
-
-def test_reading(tmp_path):
-    (tmp_path / "train.init_list").write_text("0 0 1\n1 1 2\n")
-    (tmp_path / "train.labels").write_text("0 4 0\n1 0 3\n")
-    lists = read_lists(tmp_path)
-    assert lists.documents.tolist() == [[0, 1], [1, 2]]
-    assert lists.labels.tolist() == [4, 0, 3]

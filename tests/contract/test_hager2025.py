@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from papers.hager2025.claims import CLAIMS
-from tests.claimed import altered
 from tests.items import drawing, experiment
 from twotowers.claims import published
 from twotowers.claims.claims import CONTRADICTED, REPRODUCED, UNDECIDED
@@ -94,21 +93,6 @@ def test_an_items_table_holds_reproduced_beside_published(name):
     # The bias of position 1 is its own reference: an interval of no width.
     assert (ours["low"] <= ours["high"]).all()
     assert len(ours) == ROWS.get(name, 164 * 5)
-
-
-@pytest.mark.parametrize("name", ["fig1", "fig5", "fig7"])
-def test_ours_and_the_published_have_one_axis(name):
-    raised = altered(AUTHORS, lambda rows: rows["value"] + 0.05, metric="ndcg@10")
-    figure = item(name).draw(item(name).table(raised, BANDS))
-    columns = {}
-    for panel in figure.axes:
-        columns.setdefault(panel.get_subplotspec().colspan.start, []).append(panel.get_ylim())
-        low, high = panel.get_ylim()
-        values = np.concatenate([line.get_ydata() for line in panel.get_lines()])
-        assert low < values.min() < values.max() < high
-    alone = [[ends for own in columns.values() for ends in own]]
-    for ends in columns.values() if name == "fig7" else alone:
-        np.testing.assert_allclose(ends, ends[:1] * len(ends))
 
 
 def test_fig7_draws_differences_within_seeds():

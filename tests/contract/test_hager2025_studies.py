@@ -4,8 +4,6 @@ import importlib
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from pathlib import Path
-from string import ascii_lowercase
 from types import SimpleNamespace
 
 import jax.numpy as jnp
@@ -15,20 +13,17 @@ import pytest
 import yaml
 from flax import nnx
 
-from papers.hager2025.claims import CLAIMS
 from papers.hager2025.stopping import FITS as STOPPING
 from papers.hager2025.stopping import named
 from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
 from tests.claimed import claimed
-from tests.items import drawing, experiment
+from tests.items import drawing
 from twotowers.claims import published
 from twotowers.claims.longform import read_results, write_results
 from twotowers.claims.statistics import BAND, select
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.models.relevance import relevance
-from twotowers.root import ROOT
 
-JUDGED = {claim.id: claim for claim in CLAIMS if int(claim.id.rstrip(ascii_lowercase)) > 10}
 BANDS = published.bands("hager2025")
 ITEMS = {
     "appendixA": "appendix_a", "lemmas": "lemmas", "clipping": "clipping", "padding": "clipping",
@@ -310,26 +305,6 @@ def test_items_are_drawn_from_studies_and_settings(name, seeds, small):
     assert all(panel.get_lines() for panel in figure.axes)
 
 
-def test_the_factors_of_figure_5_are_all_combinations():
-    assert "factors" not in experiment("hager2025", "paper").items
-    paper = experiment("hager2025", "paper", only="factors")
-    needs = paper.items["factors"].needs
-    crossed = {name: name.split("-") for name in needs if name != "expert-pages-published"}
-    assert len(needs) == len(set(needs)) == 3 * 2 * 2 * 2 + 1
-    assert [len(set(part)) for part in zip(*crossed.values(), strict=True)] == [3, 2, 2, 2]
-    for name, (ranker, sessions, steps, kept) in crossed.items():
-        log, training = paper.settings[name].log, paper.settings[name].training
-        assert len(paper.seeds_of(name)) == 10
-        assert log.policy.ranker == ranker
-        assert log.sessions.train == {"1m": 1_000_000, "25m": 2_500_000}[sessions]
-        assert training.steps == {"few": 300, "many": 4883}[steps]
-        assert training.averaged == (kept == "mean")
-    setting = paper.settings["expert-pages-published"]
-    assert (setting.log.record, setting.log.sessions.train) == ("sessions", 2_500_000)
-    steps = setting.training.batch * setting.training.steps
-    assert steps == pytest.approx(2_500_000, rel=1e-3)
-
-
 def test_the_embedding_item_compares_errors_with_the_published():
     table = item("embedding").table(of(*STOPPED), BANDS)
     theirs = select(table, source="published")
@@ -338,13 +313,3 @@ def test_the_embedding_item_compares_errors_with_the_published():
     assert at_10[-1] == pytest.approx(-2.0484 + np.log(10), abs=1e-4)
     assert at_10[0] == pytest.approx(-2.0717 + np.log(10), abs=1e-4)
     assert select(table, position=1)["value"].eq(0).all()
-
-
-def test_every_drawing_and_study_is_declared():
-    paper = experiment("hager2025")
-    folder = Path(ROOT, "papers/hager2025")
-    drawings = {item.draw["kind"] for item in paper.items.values()}
-    assert {path.stem for path in (folder / "items").glob("*.py")} <= drawings
-    assert {path.stem for path in (folder / "studies").glob("*.py")} == set(paper.studies)
-    for name, study in paper.studies.items():
-        assert study.parameters.keys() == PARAMETERS[name].keys()

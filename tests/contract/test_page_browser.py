@@ -167,22 +167,3 @@ def test_the_checker_finds_each_problem_of_a_page(tmp_path):
     found = check_page(path, PHONE)
     missed = [each for each in BROKEN.values() if not any(re.search(each, line) for line in found)]
     assert missed == [], found
-
-
-def test_the_checker_finds_a_word_that_is_too_long(tmp_path):
-    path = tmp_path / "long.html"
-    path.write_text(f"{HEAD}<p>{'unbreakable' * 20}</p>")
-    (found,) = check_page(path, PHONE)
-    assert found.startswith("sideways scroll")
-
-
-def test_a_page_without_a_phone_viewport_is_found(tmp_path):
-    path = tmp_path / "desk.html"
-    path.write_text("<!DOCTYPE html><p>narrow")
-    assert any("the viewport is 980 px wide" in line for line in check_page(path, PHONE))
-
-
-def test_what_scrolls_inside_its_own_container_is_no_problem(tmp_path):
-    path = tmp_path / "inside.html"
-    path.write_text(HEAD + '<div style="overflow-x:auto"><p style="width:900px">wide</p></div>')
-    assert check_page(path, PHONE) == []

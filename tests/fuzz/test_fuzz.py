@@ -5,7 +5,6 @@ FUZZ is the number of inputs of each reader, whose seeds Hypothesis draws.
 
 import os
 import signal
-import time
 import warnings
 from collections import Counter
 from random import Random
@@ -15,7 +14,6 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.targets import TARGETS, Target
-from twotowers.errors import InputError
 
 INPUTS = int(os.environ.get("FUZZ", "200"))
 MOST_SECONDS = 5
@@ -61,24 +59,3 @@ def test_a_damaged_file_is_read_or_refused(tmp_path, name):
     assert counts.total() == INPUTS
     assert counts["accepted"] >= INPUTS / 50
     assert counts["refused"] >= INPUTS / 10
-
-
-def missing(path):
-    raise KeyError(path)
-
-
-def nameless(path):
-    raise InputError("wrong")
-
-
-def endless(path):
-    while time.monotonic():
-        pass
-
-
-@pytest.mark.parametrize(
-    ("read", "fault"), [(missing, KeyError), (nameless, AssertionError), (endless, TimeoutError)]
-)
-def test_faults_are_found(tmp_path, read, fault):
-    with pytest.raises(fault):
-        try_inputs(Target(draw=lambda rng: b"", read=read), tmp_path, 1, seconds=0.2)

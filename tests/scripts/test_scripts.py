@@ -42,7 +42,7 @@ from twotowers.experiment import fields
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.objects import dumped
 from twotowers.files.rankings import read_rankings
-from twotowers.logs.counting import count_cells, seen
+from twotowers.logs.counting import seen
 from twotowers.logs.observed import observed_splits
 from twotowers.logs.sessions import seen_in
 from twotowers.root import ROOT
@@ -440,15 +440,6 @@ def test_a_click_log_of_ones_own_that_is_refused_leaves_no_file(tmp_path, form, 
     with pytest.raises(InputError, match=message):
         parse([manifest], tmp_path / "out" / "log.parquet", resolve(declared), LOG)
     assert list(tmp_path.rglob("*log.parquet*")) == []
-
-
-def test_a_log_in_xml_keeps_its_own_reader(tmp_path, monkeypatch):
-    entry = source("tiangong_st")
-    (tmp_path / "manifest.json").write_text(json.dumps({LOG: {"path": "there"}}))
-    log = count_cells(*(np.array([1]) for _ in range(5)), seen={"pages": 1})
-    monkeypatch.setattr(parse_dataset, "read_tiangong", lambda path: log)
-    parse([tmp_path / "manifest.json"], tmp_path / "log.parquet", entry, LOG)
-    assert pq.read_table(tmp_path / "log.parquet").equals(log)
 
 
 # Real data: fetch, parse, preprocess

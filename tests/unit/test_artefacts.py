@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from twotowers.claims.longform import write_results
 from twotowers.errors import InputError
 from twotowers.files import artefacts
 from twotowers.files.artefacts import atomic
@@ -40,16 +39,6 @@ def test_nothing_left_behind_on_failure(tmp_path, error):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_older_file_survives_a_failure(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("old")
-    with pytest.raises(RuntimeError), atomic(path) as temporary:  # noqa: PT012
-        temporary.write_text("half")
-        raise RuntimeError
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def no_room(monkeypatch):
     """Put every temporary file of `atomic` on a full device."""
     monkeypatch.setattr(artefacts.Path, "touch", lambda self, *_, **__: self.symlink_to(FULL))
@@ -74,16 +63,6 @@ def test_a_disk_without_room(tmp_path, monkeypatch, kind):
     assert str(path) in str(caught.value)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full (Linux)")
-def test_results_on_a_disk_without_room(tmp_path, monkeypatch):
-    no_room(monkeypatch)
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"method": "m", "metric": "nll", "position": [1], "value": 0.0})
-    with pytest.raises(InputError, match="no space left on the disk"):
-        write_results(frame, tmp_path / "a.parquet", paper="p", setting="s", seed=1)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

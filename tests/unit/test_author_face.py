@@ -75,12 +75,6 @@ def test_a_tower_that_scores_all_documents_alike_ranks_no_better_than_chance(fit
         scored(np.nan).evaluate()
 
 
-def test_lanes_and_seeds_are_columns(fitted, clicks):
-    found = fitted.evaluate(clicks.rankings.test)
-    assert found[["strength", "seed"]].to_numpy().tolist() == [[0, 1], [1, 1], [0, 2], [1, 2]]
-    assert fitted.examination().groupby(["strength", "seed"]).size().eq(25).all()
-
-
 def test_scores_rank_as_they_are_evaluated(fitted, clicks):
     lists = clicks.rankings.test
     found = fitted.scores(lists).query("strength == 1 and seed == 2")
@@ -170,9 +164,6 @@ class Product(CellModel):
         return {"attraction": logit(0.1 + 0.2 * relevance), "examination": logit(examined)}
 
 
-Scale = Annotated[float, Field(ge=0, le=10)]
-
-
 class Scaled(LinearTower):
     """A linear tower whose logits have a factor."""
 
@@ -256,11 +247,6 @@ def test_a_tower_and_a_head_of_ones_own_are_given_as_classes(clicks):
     heads = tt.Method("likelihood", heads={Towards: {"weight": [0, 1000]}})
     pulled = tt.fit(clicks, tt.TwoTower("linear", examination=Scaled), method=heads, training=QUICK)
     assert pulled.evaluate(clicks.rankings.test)["Towards_weight"].tolist() == [0, 0, 1000, 1000]
-
-
-def test_a_tower_reads_at_least_one_feature(clicks):
-    found = tt.fit(clicks, tt.TwoTower("linear", features=1e-3), training=QUICK)
-    assert found.evaluate(clicks.rankings.test)["ndcg@10"].between(0.3, 1).all()
 
 
 def test_a_method_of_ones_own_is_given_as_a_function():

@@ -201,51 +201,12 @@ def test_moments_of_sessions(temperature):
     assert largest_deviation(from_sessions(temperature), temperature) < 1
 
 
-def marginals_only(rng):
-    """Wrong: positions draw their documents independently, so a page may show one twice."""
-    visits = rng.multinomial(SESSIONS, [0.5, 0.5])
-    shown = np.zeros(PROBABILITY.shape, int)
-    for query, size in enumerate(LENGTHS):
-        shuffled = rng.binomial(visits[query], 0.5)
-        for position in range(size):
-            shown[query, :size, position] = rng.multinomial(shuffled, np.full(size, 1 / size))
-            shown[query, ORDER[query, position], position] += visits[query] - shuffled
-    return Counts(shown, rng.binomial(shown, PROBABILITY))
-
-
 def drawn(rng):
     """Impressions at a temperature of a half."""
     traffic = Traffic(LENGTHS, sessions=SESSIONS, temperatures=[0.5], length=LENGTH, rng=rng)
     return tabled(traffic.impressions(ORDER, 0.5), PROBABILITY.shape)
 
 
-def poisson_clicks(rng):
-    """Wrong: clicks have the binomial's mean but not its variance."""
-    shown = drawn(rng)
-    return Counts(shown, rng.poisson(shown * PROBABILITY))
-
-
-def clicks_of_another_draw(rng):
-    """Wrong: clicks belong to the impressions of another log. All means are right."""
-    shown, other = drawn(rng), drawn(rng)
-    return Counts(shown, rng.binomial(other, PROBABILITY))
-
-
 def right(rng):
     shown = drawn(rng)
     return Counts(shown, rng.binomial(shown, PROBABILITY))
-
-
-@pytest.mark.parametrize(
-    ("simulator", "passes"),
-    [
-        (right, True),
-        (marginals_only, False),
-        (poisson_clicks, False),
-        (clicks_of_another_draw, False),
-    ],
-)
-def test_moments_tell_wrong_simulators_from_right_ones(simulator, passes):
-    rng = np.random.default_rng(7)
-    logs = as_rows(simulator(rng) for _ in range(1500))
-    assert (largest_deviation(logs, 0.5) < 1) == passes

@@ -141,12 +141,6 @@ def test_what_is_red_says_which_swap_to_run(said, kind):
     assert errors[-1] < 1
 
 
-def test_swaps_that_leave_errors_of_any_size_ask_for_more(said):
-    found = replace(said["components"].evidence)
-    vars(found)["swaps"] = said["components"].evidence.swaps.assign(worst=1e3)
-    assert "More swaps are needed than the" in advice(found).action
-
-
 def test_no_estimate_is_without_an_interval_or_a_reason(said):
     for found in said.values():
         table = found.frame()
@@ -165,13 +159,6 @@ def test_no_light_is_green_for_a_curve_of_the_wrong_form():
     found = tt.diagnose(log)
     assert colours(found) == ["green", "amber", "amber"]
     assert found.recommendations[1].answer.startswith("As odds, at all 6 positions")
-
-
-def test_actions_know_the_bias_factors(said):
-    found = replace(said["strong"].evidence, bias=("position", "device"))
-    assert advice(found).action == (
-        "twotowers weights LOG --bias position device --out weights.csv"
-    )
 
 
 def test_cascade_users_are_noticed():
@@ -334,17 +321,6 @@ def test_two_tower_models_of_features_are_tested(featured, left_out, alarm):
     assert auc.between(0.5, 0.9).all()
 
 
-def test_an_alarm_of_the_deep_tower_alone_is_told(featured):
-    log, features = featured
-    found = tt.diagnose(log, features, policy="score").evidence
-    assert "deep" not in advice(found).answer
-    deep = replace(found.towers.deep, alarm=True)
-    changed = replace(found, towers=replace(found.towers, deep=deep))
-    assert advice(changed).colour == "amber"
-    assert "a linear one passes every test and a deep one does not" in advice(changed).answer
-    assert Words(changed).say("misfit")[0].startswith("A deep one is")
-
-
 def test_an_index_of_pandas_is_no_feature(tmp_path, featured):
     _, features = featured
     for name, kept in (
@@ -404,17 +380,6 @@ def test_two_bias_factors_and_frames_of_the_caller():
     assert len(found.tables()["curve"]) == 2 * PLACES
 
 
-def test_wording(said):
-    connected = {kind: answers(found, "connected") for kind, found in said.items()}
-    assert connected["strong"] == "Yes: 15 links, and each rests on 20 effective swaps or more."
-    assert connected["bridge"].startswith("Connected, but not well: 5 of 11 links rest on fewer")
-    assert connected["components"].endswith("Part 1: positions 1, 2, 3; Part 2: positions 4, 5, 6.")
-    entropy = said["fixed"].frame().set_index("name").loc["position_entropy"]
-    assert str(entropy["value"]) == "0.0"
-    every = "".join(found.frame()["meaning"].str.cat() for found in said.values())
-    assert not re.search(r"-0\.00 bits|\b1 (queries|pages|pairs)", every)
-
-
 def test_forms_are_compared_with_numbers(said):
     told = {kind: answers(found, "models") for kind, found in said.items()}
     numbers = r"0\.\d+ \(0\.\d+ to 0\.\d+\)"
@@ -424,12 +389,6 @@ def test_forms_are_compared_with_numbers(said):
     table = said["strong"].tables()["forms"].dropna()
     logs = np.log(table["examination"] / table["estimate"])
     np.testing.assert_allclose(table["difference"], logs)
-
-
-def test_weights_of_doubtful_positions_are_doubted(said):
-    told = {kind: answers(found, "policy") for kind, found in said.items()}
-    doubt = "also rest on positions 4, 5, 6, where the curve is doubtful"
-    assert (doubt in told["bridge"], "doubtful" in told["strong"]) == (True, False)
 
 
 def effective(weight: np.ndarray, clicks: np.ndarray) -> float:
@@ -475,10 +434,3 @@ def test_without_position_no_light_is_green():
     assert found.recommendations[0].colour == "amber"
     assert found.recommendations[0].action == "Add it: --bias position device"
     assert "Do not debias" not in found.recommendations[2].answer
-
-
-def test_a_wrong_table_of_features_is_an_error_and_no_unsound_log():
-    log = frame_of(*pages_of("strong", 300))
-    wrong = pd.DataFrame({"query": [1], "document": [1], "f": ["x"]})
-    with pytest.raises(tt.InputError, match="f"):
-        tt.diagnose(log, features=wrong)

@@ -32,20 +32,6 @@ def test_a_release_has_one_date():
     assert told == str(CITATION.get("date-released", "not yet released"))
 
 
-def test_the_recipe_for_conda_is_that_of_the_package():
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    recipe = yaml.safe_load(re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1])
-    assert recipe["context"]["version"] == PROJECT["version"]
-    assert recipe["package"]["name"] == PROJECT["name"]
-    (command,) = PROJECT["scripts"].items()
-    assert recipe["build"]["python"]["entry_points"] == [" = ".join(command)]
-    python, *needed = recipe["requirements"]["run"]
-    assert PROJECT["requires-python"].startswith(python.removeprefix("python "))
-    # DuckDB's package has another name there.
-    assert [name.removeprefix("python-") for name in needed] == PROJECT["dependencies"]
-    assert recipe["about"]["license"] == PROJECT["license"]
-
-
 def test_the_citation_names_every_paper():
     references = []
     for each in CITATION["references"]:

@@ -338,28 +338,6 @@ def test_the_weakest_link_by_hand():
     assert tt.identify(log.iloc[[0, 2]]).weakest is None
 
 
-def test_how_well_a_log_is_identified_is_told():
-    """Counts of rows as of cells; links without clicks tie nothing."""
-    cells = pd.DataFrame({
-        "query": 1, "document": ["a", "a", "b", "b"], "position": [1, 2, 2, 3],
-        "impressions": 40, "clicks": [20, 10, 20, 10],
-    })  # fmt: skip
-    found = tt.identify(cells)
-    expected = (1 / 20 + 1 / 10) ** 0.5
-    assert found.weakest["error"].item() == pytest.approx(expected)
-    assert f"error of the log-ratio {expected:.2g}, 26 effective swaps; nothing else" in str(found)
-    rows = cells.loc[cells.index.repeat(40), ["query", "document", "position"]]
-    rows = rows.assign(clicks=(np.arange(160) % 40 < np.repeat(cells["clicks"], 40)).astype(int))
-    assert tt.identify(rows).weakest["error"].item() == pytest.approx(expected)
-    assert "16 effective swaps, fewer than 20" in str(
-        tt.identify(cells.assign(clicks=[9, 8, 9, 9]))
-    )
-    apart = tt.identify(cells.assign(clicks=[20, 10, 0, 0]))
-    assert apart.identified
-    assert "its clicks fall into 2 parts" in str(apart)
-    assert "no document was clicked" in str(tt.identify(cells.assign(clicks=0)))
-
-
 # Fits
 
 

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex, to_rgb, to_rgba
+from matplotlib.colors import to_hex, to_rgb
 
 from twotowers.report import charts, figures
 from twotowers.root import ROOT
@@ -92,16 +92,6 @@ def test_two_processes_write_the_same_bytes(tmp_path, monkeypatch):
         assert Path(ours).read_bytes() == Path(theirs).read_bytes()
 
 
-def test_files_name_neither_date_nor_software_version(tmp_path):
-    figure, _ = drawn()
-    figures.save(figure, [tmp_path / "a.svg", tmp_path / "a.pdf"])
-    assert b"dc:date" not in (tmp_path / "a.svg").read_bytes()
-    for name in ("a.svg", "a.pdf"):
-        content = (tmp_path / name).read_bytes()
-        assert b"Matplotlib v" not in content
-        assert b"CreationDate" not in content
-
-
 def test_pdf_text_is_truetype(tmp_path):
     figure, _ = drawn()
     figures.save(figure, [tmp_path / "a.pdf"])
@@ -156,15 +146,6 @@ def test_what_is_drawn_is_what_the_table_holds():
     for x, low, high in zip(ours["position"], ours["low"], ours["high"], strict=True):
         ends = band[np.isclose(band[:, 0], x), 1]
         np.testing.assert_allclose([ends.min(), ends.max()], [low, high])
-
-
-def test_the_published_are_dashed_thinner_and_faded():
-    _, axes = drawn()
-    theirs, ours = axes.lines[:2], axes.lines[2:]
-    dashes = [line._unscaled_dash_pattern[1] for line in axes.lines]
-    assert dashes == [(4, 2), (4, 2), None, None]
-    assert max(line.get_linewidth() for line in theirs) < min(line.get_linewidth() for line in ours)
-    assert [to_rgba(line.get_color())[3] for line in axes.lines] == [0.6, 0.6, 1, 1]
 
 
 def test_dots_have_whiskers_from_low_to_high_and_open_ones_are_published():

@@ -51,21 +51,6 @@ def statistics_of(model, pages, seed=0):
     return truth, Statistics.of_pages(model, distinct_pages(*log, pairs=PAIRS))
 
 
-def test_distinct_pages_are_the_log():
-    _, _, pair, clicks, where = log_of(HIDDEN["dbn"], 500)
-    pages = distinct_pages(pair, clicks, where)
-    assert pages.number.sum() == 500
-    assert len(pages.number) < 500
-    rows = {}
-    for row in zip(*(np.where(where, each, -1).tolist() for each in (pair, clicks)), strict=True):
-        rows[str(row)] = rows.get(str(row), 0) + 1
-    found = {
-        str((np.where(w, p, -1).tolist(), np.where(w, c, -1).tolist())): n
-        for p, c, w, n in zip(pages.pair, pages.clicks, pages.where, pages.number, strict=True)
-    }
-    assert found == rows
-
-
 @pytest.mark.parametrize("name", [*HIDDEN, *SEEN])
 def test_fits_do_not_depend_on_cores_and_only_by_rounding_on_blocks(name, monkeypatch):
     fit = fit_em if name in HIDDEN else fit_counts
@@ -326,22 +311,6 @@ def test_counts_maximise_the_likelihood(name):
             moved = best.copy()
             moved[place] = np.clip(moved[place] + step, 0, 1)
             assert problem.objective(moved) <= fitted.history[-1] + 1e-9
-
-
-def test_cells_and_pages_give_the_same_position_based_model():
-    model, _, pair, clicks, where = log_of(HIDDEN["pbm"], 3000)
-    by_page = Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=PAIRS))
-    position = np.broadcast_to(np.arange(LENGTH), pair.shape)
-    cell = (pair * LENGTH + position)[where]
-    shown = np.bincount(cell, minlength=PAIRS * LENGTH)
-    clicked = np.bincount(cell[clicks[where]], minlength=PAIRS * LENGTH)
-    number = np.arange(PAIRS * LENGTH)
-    columns = number // LENGTH, number % LENGTH, shown, clicked
-    by_cell = Statistics.of_cells(model, *columns, pairs=PAIRS, positions=LENGTH)
-    one, other = (fit_em(each, tolerance=1e-14) for each in (by_page, by_cell))
-    assert len(by_page.clicks) == len(by_cell.clicks)
-    for part in model.parts:
-        np.testing.assert_allclose(one.parameters[part], other.parameters[part], atol=1e-9)
 
 
 def test_what_was_never_tried_is_not_known():

@@ -3,7 +3,6 @@
 from collections import Counter
 from itertools import combinations
 from math import comb
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,17 +83,3 @@ def test_edges_of_cliques_and_of_a_shared_pair():
     result = graph_statistics(feature, factor, factors=401)
     assert result.edges == comb(300, 2) + comb(200, 2) - comb(100, 2)
     assert result.sizes.tolist() == [400, 1]
-
-
-def test_the_authors_log_has_two_components():
-    path = Path(__file__).parents[3] / "shared/data/chen2024_k2/train.init_list"
-    if not path.exists():
-        pytest.skip(f"no {path}: the authors' data are not part of the project")
-    document = np.loadtxt(path, dtype=int)[:, 1:]
-    document, position = document.ravel(), np.tile(np.arange(10), len(document))
-    result = graph_statistics(document, position, factors=10)
-    # Figure 5, K = 2. It draws ten edges; five more are due to a few documents swapped twice.
-    assert result.sizes.tolist() == [6, 4]
-    assert result.edges == len(naive_edges(zip(document, position, strict=True)))
-    expected = [0] * 4 + [1] * 6
-    assert factor_components(document, position, factors=10).tolist() == expected

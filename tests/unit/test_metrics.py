@@ -56,36 +56,9 @@ def test_dcg_closed_form():
     )
 
 
-def test_ndcg_counts_the_ideal_of_the_first_topn_only():
-    # Two documents of label 2 and 1; only the first place counts.
-    assert one(ndcg, [1.0, 2.0], [2, 1], topn=1) == pytest.approx((2 - 1) / (4 - 1), rel=1e-6)
-
-
-def test_ndcg_of_labels_that_are_not_whole():
-    dcg = (2**0.5 - 1) / log2(2) + (2**1.25 - 1) / log2(3)
-    ideal = (2**1.25 - 1) / log2(2) + (2**0.5 - 1) / log2(3)
-    assert one(ndcg, [1.0, 0.0], [0.5, 1.25]) == pytest.approx(dcg / ideal, rel=1e-6)
-
-
-def test_perfect_and_inverse_order():
-    labels = np.array([4, 3, 2, 1, 0])
-    gain, discount = 2.0**labels - 1, 1 / log2(np.arange(2, 7))
-    assert one(ndcg, labels, labels) == pytest.approx(1, rel=1e-6)
-    inverse = gain[::-1] @ discount / (gain @ discount)
-    assert one(ndcg, -labels, labels) == pytest.approx(inverse, rel=1e-6)
-
-
 def test_no_relevant_document_counts_zero_not_one():
     assert one(ndcg, [1.0, 2.0], [0, 0]) == 0
     assert one(mrr, [1.0, 2.0], [0, 0.99]) == 0
-
-
-@pytest.mark.parametrize("rank", [1, 2, 10, 11])
-def test_mrr_closed_form(rank):
-    scores = -np.arange(12.0)
-    labels = np.where(np.arange(12) >= rank - 1, 1, 0)
-    assert one(mrr, scores, labels) == pytest.approx(1 / rank if rank <= 10 else 0, rel=1e-6)
-    assert one(mrr, scores, labels, topn=12) == pytest.approx(1 / rank, rel=1e-6)
 
 
 @pytest.mark.parametrize("topn", [1, 3, 10, 50])
@@ -130,12 +103,6 @@ def test_equal_scores_count_by_expectation(metric):
         assert one(metric, scores, labels, **options) == pytest.approx(expected)
 
 
-def test_constant_scores_of_a_sorted_list_are_as_good_as_chance():
-    labels = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0]
-    assert one(ndcg, [0.0] * 10, labels) == pytest.approx(one(ndcg, [0.0] * 10, labels[::-1]))
-    assert one(ndcg, [0.0] * 10, labels) < 0.6
-
-
 def test_scores_that_are_no_numbers_rank_last_but_ahead_of_padding():
     assert one(dcg, [np.nan, 1.0, 9.0], [1, 0, 0], where=[1, 1, 0]) == pytest.approx(1 / log2(3))
 
@@ -155,13 +122,6 @@ def test_padding_changes_nothing(labels, junk_score, junk_label, random):
     for metric, naive in [(ndcg, naive_ndcg), (mrr, naive_mrr)]:
         padded = one(metric, scores + [junk_score] * extra, labels + [junk_label] * extra, where)
         assert padded == pytest.approx(naive(scores, labels, 10), rel=1e-5)
-
-
-def test_values_are_per_list():
-    scores, labels = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[1.0, 0.0], [1.0, 0.0]])
-    where = np.ones((2, 2), bool)
-    np.testing.assert_allclose(ndcg(scores, labels, where=where), [1, 1 / log2(3)], rtol=1e-6)
-    np.testing.assert_allclose(mrr(scores, labels, where=where), [1, 1 / 2], rtol=1e-6)
 
 
 def test_correlation_is_pearsons_and_nan_without_variance():
