@@ -90,16 +90,6 @@ def test_one_printed_mark_does_not_follow(theories):
 # Printed numbers.
 
 
-def test_printed_numbers(printed):
-    assert len(printed[printed["setting"].str.startswith("lists-")]) == 30
-    # Table 2.2, which the runs behind Figure 2.2 have too.
-    table = printed[(printed["sessions"] == 1e8) & printed["method"].isna()]
-    row = table[(table["setting"] == "istella-ips") & (table["metric"] == "ndcg@10")]
-    assert row[["value", "sd", "n", "sessions"]].to_numpy().tolist() == [[0.724, 0.004, 10, 1e8]]
-    assert len(table[table["metric"].isin(grid.MEASURES)]) == 3 * 4 * 3
-    assert len(table[table["metric"].str.startswith("policy_")]) == 3 * 3
-
-
 def test_printed_means_are_those_of_the_runs(printed):
     """To the digits that are printed; a production ranker has a deviation of its own."""
     table = printed[(printed["sessions"] == 1e8) & printed["method"].isna() & printed["sd"].notna()]

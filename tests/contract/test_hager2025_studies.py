@@ -3,7 +3,6 @@
 import importlib
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from types import SimpleNamespace
 
 import jax.numpy as jnp
@@ -248,14 +247,6 @@ def test_regimes_connect_what_they_say():
         assert list(component["position"]) == list(range(1, 31))
 
 
-def test_components_are_the_shared_content_and_device():
-    result = appendix_a.regime(appendix_a.ISOLATED, seed=0, documents=300, views=10, impressions=10)
-    component = select(result, metric="component")["value"].to_numpy()
-    kinds = list(product(appendix_a.CONTENT, appendix_a.DEVICE)) * appendix_a.POSITIONS
-    for a, b in ((0, 6), (0, 1), (5, 29), (2, 4)):
-        assert (component[a] == component[b]) == (kinds[a] == kinds[b])
-
-
 def test_a_constant_per_component_is_no_error_within():
     component = np.array([0, 0, 1, 1])
     assert appendix_a.within(np.array([1.0, 1.0, -2.0, -2.0]), component) == 0
@@ -303,13 +294,3 @@ def test_items_are_drawn_from_studies_and_settings(name, seeds, small):
     assert not table.duplicated([*table.columns[:-5], "source"]).any()
     figure = item(name).draw(table)
     assert all(panel.get_lines() for panel in figure.axes)
-
-
-def test_the_embedding_item_compares_errors_with_the_published():
-    table = item("embedding").table(of(*STOPPED), BANDS)
-    theirs = select(table, source="published")
-    assert set(theirs["method"]) == {"early stopping, start default"}
-    at_10 = select(theirs, position=10).set_index("strength")["value"]
-    assert at_10[-1] == pytest.approx(-2.0484 + np.log(10), abs=1e-4)
-    assert at_10[0] == pytest.approx(-2.0717 + np.log(10), abs=1e-4)
-    assert select(table, position=1)["value"].eq(0).all()

@@ -10,7 +10,6 @@ import pytest
 from scipy.special import expit
 
 from papers.zhang2023.claims import CLAIMS
-from papers.zhang2023.crossing import WORLDS
 from papers.zhang2023.judges.theory import ALIKE, OPTIMAL
 from papers.zhang2023.store import DEVICES, SLOTS, Store, examined, logging_order
 from papers.zhang2023.studies import postulate4, theory, webstore
@@ -24,7 +23,6 @@ from papers.zhang2023.winners import (
     winners,
     won,
 )
-from tests.claimed import altered, claimed
 from tests.items import drawing, experiment
 from tests.training import short
 from tests.unit.simulated import POSITIONS as WORLD_POSITIONS
@@ -37,16 +35,6 @@ from twotowers.report.comparison import comparison_view
 AUTHORS = published.results("zhang2023")
 BANDS = published.bands("zhang2023")
 JUDGED = {claim.id: claim for claim in CLAIMS}
-
-
-def test_one_remedy_may_be_worse_than_pal():
-    """Claim 25 speaks of the better of both."""
-    lane = {"metric": "ndcg@5", "reversal_scale": 0.4, "examination_dropout": 0}
-    for letter, world in zip("abc", WORLDS, strict=True):
-        results = altered(
-            claimed("zhang2023"), lambda rows: rows["value"] - 0.3, setting=f"x-deep{world}", **lane
-        )
-        assert judge(JUDGED[f"25{letter}"], results).verdict == REPRODUCED
 
 
 def on_the_page(name: str, table: pd.DataFrame) -> dict:

@@ -1,7 +1,6 @@
 """The reader of the files of Baidu-ULTR-UVA: sessions, features, texts and annotations."""
 
 import hashlib
-import json
 import tracemalloc
 
 import numpy as np
@@ -9,12 +8,8 @@ import pyarrow as pa
 import pyarrow.feather
 import pytest
 
-from scripts.parse_dataset import main as parse
-from twotowers.datasets.download import locate, manifest
-from twotowers.datasets.sources import source
 from twotowers.errors import InputError
-from twotowers.files.rankings import Rankings, read_rankings
-from twotowers.logs.described import read_documents
+from twotowers.files.rankings import Rankings
 from twotowers.logs.formats.baidu import (
     EMBEDDING,
     LEXICAL,
@@ -28,8 +23,7 @@ from twotowers.logs.formats.baidu import (
 )
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.logs.page_arrays import read_page_arrays
-from twotowers.logs.sessions import read_sessions, seen_in, write_sessions
-from twotowers.splits import ANNOTATIONS, DOCUMENTS, PAGES
+from twotowers.logs.sessions import write_sessions
 
 # Sessions 3 (a query shown before), 5 and 9, with gaps in numbers and in positions.
 ROWS = {
@@ -187,27 +181,6 @@ def test_gaps_stay_where_they_are(tmp_path):
         read_page_arrays(path, positions=10, places=POSITIONS)
     with pytest.raises(InputError, match="serp_height: the column is missing"):
         read_page_arrays(path, positions=22, places="serp_height")
-
-
-def test_a_folder_that_a_configuration_names(tmp_path):
-    """The jobs of a data set: find the files, and write pages, documents and annotations."""
-    (tmp_path / "parts").mkdir()
-    written(tmp_path / "parts" / "part-0_split-0.feather")
-    written(tmp_path / "parts" / "part-3_split-1.feather")
-    written(tmp_path / "parts" / "validation.feather", ANNOTATED)
-    known = source("baidu_mlm_uva")
-    found = manifest(locate(known, tmp_path))
-    (tmp_path / "manifest.json").write_text(json.dumps(found), encoding="utf-8")
-    told = {"format": known.format, "label_max": None, "width": None, "reading": {}}
-    out = {part: tmp_path / "raw" / f"{part}.parquet" for part in (PAGES, DOCUMENTS, ANNOTATIONS)}
-    for part, path in out.items():
-        parse([tmp_path / "manifest.json"], [path], split=part, **told)
-    pages = [page for batch in read_sessions(out[PAGES]) for page in batch.to_pylist()]
-    assert [page["split"] for page in pages] == ["part-0"] * 3 + ["part-3"] * 3
-    assert pages[0][POSITIONS] == [1, 2, 5]
-    assert seen_in(out[PAGES])["pages"] == 6
-    assert read_documents(out[DOCUMENTS]).features.shape == (6, 15)
-    assert read_rankings(out[ANNOTATIONS]).label.tolist() == [0, 4, 1, 0, 2]
 
 
 def changed(name, at, value):

@@ -159,15 +159,6 @@ def test_an_experiment_is_filled_in(load):
     assert {name: each.steps for name, each in paper.datasets.items()} == EXPERIMENT["datasets"]
 
 
-def test_what_may_be_left_out(load):
-    small = {name: EXPERIMENT[name] for name in ("title", "citation", "datasets")}
-    scales = {scale: {"seeds": [1]} for scale in SCALES}
-    paper = load(small | {"scales": scales, "items": {}})
-    assert paper.positions == 10
-    for part in ("rankers", "logs", "settings", "studies"):
-        assert getattr(paper, part) == {}
-
-
 def test_an_item_of_some_scales_takes_along_what_only_it_needs(load):
     slow = EXPERIMENT["items"]["fig1"] | {"needs": ["fit", "slow", "lemma"], "scales": ["paper"]}
     changed = put(EXPERIMENT, ["items", "fig2"], slow)

@@ -107,14 +107,6 @@ def test_numbers_run_from_dark_to_light_each_with_a_marker():
     assert len(set(looks.markers.values())) == 4
 
 
-def test_words_get_colours_that_are_seen_on_white_and_markers_that_differ():
-    names = {letter: letter for letter in "abcdefghij"}
-    looks = chart(by={"method": names})
-    assert list(looks.colours.values())[:7] == list(charts.CATEGORICAL)
-    assert max(np.dot(to_rgb(c), [0.2126, 0.7152, 0.0722]) for c in charts.CATEGORICAL) < 0.7
-    assert len(set(looks.markers.values())) == 10
-
-
 def test_a_curve_looks_the_same_whichever_are_drawn():
     _, axes = drawn(table().query("temperature == 1"))
     assert coloured(axes, chart().colours["τ = 1"])

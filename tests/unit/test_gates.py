@@ -152,27 +152,27 @@ def test_pairs_that_training_lacks_have_the_constant_rate():
     assert found == pytest.approx(losses_by_hand(first, pages(60, 2), "documents").mean())
 
 
-def test_what_knows_less_is_compared_with():
-    for by_pair in (False, True):
-        more = {"documents": True} if by_pair else {}
-        for model in (PositionBased(), Additive(), UserBrowsing()):
-            assert compared(model, by_pair=by_pair) == {"constant": True, "ranks": True, **more}
-        for model in (DocumentRate(), RankRate()):
-            assert compared(model, by_pair=by_pair) == {"constant": True}
-        assert compared(GlobalRate(), by_pair=by_pair) == {}
+CHAINS = (DependentClick(), ClickChain(), DynamicBayesian(), SimplifiedBayesian())
+"""Models that contain rates of documents, and none of ranks."""
+COMPARED = [
+    *((model, {"constant": True, "ranks": True, "documents": True})
+      for model in (PositionBased(), Additive(), UserBrowsing())),
+    *((model, {"constant": True, "ranks": False, "documents": True}) for model in CHAINS),
+    *((model, {"constant": True}) for model in (DocumentRate(), RankRate())),
+    (Cascade(), {"constant": True, "ranks": False, "documents": False}),
+    (GlobalRate(), {}),
+]  # fmt: skip
 
 
-def test_a_smaller_table_contains_no_rates_of_documents():
-    assert compared(PositionBased(), by_pair=True, own=False)["documents"] is False
-    assert compared(DynamicBayesian(), by_pair=True, own=False)["documents"] is False
-
-
-CHAINS = [DependentClick(), ClickChain(), DynamicBayesian(), SimplifiedBayesian()]
-
-
-@pytest.mark.parametrize("model", CHAINS, ids=lambda model: type(model).__name__)
-def test_a_chain_contains_rates_of_documents_and_none_of_ranks(model):
-    assert compared(model, by_pair=True) == {"constant": True, "ranks": False, "documents": True}
+@pytest.mark.parametrize(("model", "expected"), COMPARED, ids=lambda each: type(each).__name__)
+def test_a_model_is_compared_with_what_it_contains(model, expected):
+    """A smaller table than one of all pairs contains no rates of documents."""
+    assert compared(model, by_pair=True) == expected
+    shared = {name: contained for name, contained in expected.items() if name != "documents"}
+    assert compared(model, by_pair=False) == shared
+    if "documents" in expected:
+        found = compared(model, by_pair=True, own=False)
+        assert found == expected | {"documents": False}
 
 
 def test_rates_of_ranks_are_no_case_of_a_chain():
@@ -194,8 +194,6 @@ def test_the_cascade_model_is_compared_on_what_it_allows():
         [True, True, False, False],
         [True, True, True, False],
     ]
-    found = compared(Cascade(), by_pair=True)
-    assert found == {"constant": True, "ranks": False, "documents": False}
 
 
 def test_a_cascade_fit_is_that_of_document_rates_down_to_the_first_click():

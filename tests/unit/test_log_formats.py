@@ -369,20 +369,6 @@ def test_a_log_that_was_appended_twice_has_its_pages_twice(tmp_path, monkeypatch
     assert [page["documents"] for page in found] == [[2, 3]] * 40
 
 
-@pytest.mark.parametrize("name", ["session", "query", "document"])
-@pytest.mark.parametrize("ids", [[1, None], ["a", ""]])
-def test_ids_are_neither_missing_nor_empty(tmp_path, name, ids):
-    columns = {"session": [1, 1], "query": [1, 1], "document": [2, 3], "position": [1, 2]}
-    columns |= {"clicks": [0, 0], name: ids}
-    error = refused(write_table(tmp_path, **columns), "rows")
-    assert "row 2: a value is missing" in str(error)
-    assert error.field == name
-    if name != "session":
-        cells = columns | {"impressions": [1, 1]}
-        del cells["session"]
-        assert "row 2: a value is missing" in str(refused(write_table(tmp_path, **cells), "cells"))
-
-
 def test_a_page_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr("twotowers.files.columns.LONGEST", 50)
     columns = {"session": [1] * 60, "query": [1] * 60, "document": [2] * 60, "clicks": [0] * 60}

@@ -272,15 +272,6 @@ def test_clicked_rows_that_lost_their_position_are_refused(log):
     assert "first=0" not in str(told.value)
 
 
-def test_weights_have_the_pages_and_positions_of_the_log(log, tmp_path):
-    own = log.assign(session="s" + log["session"].astype(str), position=log["position"] - 1)
-    tt.weights(tt.read_log(own, first=0)).write(tmp_path / "weights.csv")
-    keys = ["session", "query", "document", "position"]
-    both = own.merge(pd.read_csv(tmp_path / "weights.csv"), on=keys, validate="one_to_one")
-    assert len(both) == len(log)
-    assert (both["clicks"] == both["click"]).all()
-
-
 # One refusal says all, and what to type
 
 
