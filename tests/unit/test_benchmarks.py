@@ -56,6 +56,7 @@ def test_pages_hold_what_was_measured():
         assert pages.fill(text, results) == text, f"{page}: run `make bench`"
         for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
             assert len({row.count("|") for row in table.splitlines()}) == 1, table
+            assert table.count("\n") > 2, f"{page}: a table without rows"
 
 
 def test_every_table_has_a_place_and_every_place_a_table():
