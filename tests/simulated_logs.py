@@ -1,9 +1,27 @@
-"""Logs that tests simulate the plain way, session by session, and their cells."""
+"""Logs that tests simulate the plain way, session by session, and their rows and cells."""
 
 import numpy as np
+import pandas as pd
 
 from twotowers.logs.counts import Cells, Counts
 from twotowers.logs.simulation import Sessions
+
+
+def rows_of(query, documents, clicks, **further) -> pd.DataFrame:
+    """A row per document shown, of [pages] queries, and [pages, length] documents and clicks.
+
+    Further columns have a value per page.
+    """
+    pages, length = documents.shape
+    columns = {
+        "session": np.repeat(np.arange(pages), length),
+        "query": np.repeat(query, length),
+        "document": documents.ravel(),
+        "position": np.tile(np.arange(1, length + 1), pages),
+        "clicks": clicks.ravel().astype(int),
+    }
+    more = {name: np.repeat(values, length) for name, values in further.items()}
+    return pd.DataFrame(columns | more)
 
 
 def tabled(cells: Cells, shape: tuple[int, ...]) -> np.ndarray:

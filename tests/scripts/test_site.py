@@ -40,8 +40,10 @@ def test_each_click_model_has_its_name_and_formula(site):
 
 
 @pytest.mark.skipif(not find_chromium(), reason="Chromium is not installed")
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", ["docs/index", "docs/settings", "docs/api", "docs/models"])
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [("docs/index", 1280), ("docs/models", 1280), ("docs/settings", 390), ("docs/api", 390)],
+)
 def test_pages_in_a_browser(site, name, width):
     # A link to "#" leads to the top.
     assert set(check_page(site / f"{name}.html", width)) <= {"link to no anchor: #"}

@@ -11,6 +11,7 @@ import pytest
 
 import twotowers as tt
 from tests.browser import check_page, find_chromium, opened
+from tests.simulated_logs import rows_of
 from twotowers.commands.main import main
 from twotowers.diagnosis.evidence import ABOVE
 from twotowers.diagnosis.page import Recommendation, Words, recommendations
@@ -57,19 +58,6 @@ def frame_of(query, order, clicks) -> pd.DataFrame:
     return pd.DataFrame(
         {"query": query, "documents": list(order), "clicks": list(clicks.astype(int))}
     )
-
-
-def rows_of(query, order, clicks) -> pd.DataFrame:
-    """A row per document shown."""
-    pages = len(query)
-    columns = {
-        "session": np.repeat(np.arange(pages), PLACES),
-        "query": np.repeat(query, PLACES),
-        "document": order.ravel(),
-        "position": np.tile(np.arange(1, PLACES + 1), pages),
-        "clicks": clicks.ravel().astype(int),
-    }
-    return pd.DataFrame(columns)
 
 
 def cells_of(query, order, clicks) -> pd.DataFrame:

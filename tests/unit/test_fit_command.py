@@ -225,7 +225,7 @@ def test_a_saved_fit_knows_documents_by_their_ids(log, tmp_path, capsys):
     assert "no --models" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("model", ["cm", "pbm", "ubm", "dbn"])
+@pytest.mark.parametrize("model", ["pbm", "dbn"])
 def test_large_ids_are_saved_as_they_are(tmp_path, model):
     """Floating-point numbers hold whole numbers up to 2^53, about 9e15."""
     first, rng = 10**17, np.random.default_rng(0)

@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 from sklearn.datasets import load_svmlight_file
 
 import twotowers as tt
+from tests.simulated_logs import rows_of
 from twotowers.commands.main import main
 from twotowers.fits.judgments import check_ids
 
@@ -23,16 +24,10 @@ def pages(number: int = 6000, seed: int = 0, queries: int = 3) -> pd.DataFrame:
     order = rng.permuted(np.tile(np.arange(4), (number, 1)), axis=1)
     order[: number // 2, 3] = 4  # half of the pages end with a document that nobody looks at
     attraction = np.append(RELEVANCE, 0.5)[order] * EXAMINATION
-    return pd.DataFrame(
-        {
-            "session": np.repeat(np.arange(number), 4),
-            "query": np.repeat([f"red {k % queries}" for k in range(number)], 4),
-            "document": np.array([f"sku,{k}" for k in range(5)])[order.ravel()],
-            "position": np.tile(np.arange(1, 5), number),
-            "clicks": (rng.random((number, 4)) < attraction).ravel().astype(int),
-            "device": np.repeat(np.where(np.arange(number) % 2, "web", "phone"), 4),
-        }
-    )
+    query = [f"red {k % queries}" for k in range(number)]
+    documents = np.array([f"sku,{k}" for k in range(5)])[order]
+    device = np.where(np.arange(number) % 2, "web", "phone")
+    return rows_of(query, documents, rng.random((number, 4)) < attraction, device=device)
 
 
 @pytest.fixture(scope="module")

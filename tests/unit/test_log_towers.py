@@ -9,6 +9,7 @@ from scipy.special import expit
 from scipy.stats import spearmanr
 
 import twotowers as tt
+from tests.simulated_logs import rows_of
 from twotowers.commands.main import main
 
 PAGES, QUERIES, DOCUMENTS, POSITIONS = 6_000, 50, 12, 5
@@ -25,16 +26,8 @@ def users() -> dict:
     noisy = rng.random((PAGES, DOCUMENTS)) - relevance.reshape(QUERIES, -1)[query]
     pair = query[:, None] * DOCUMENTS + np.argsort(noisy, axis=1)[:, :POSITIONS]
     click = rng.random(pair.shape) < EXAMINED * relevance[pair]
-    log = pd.DataFrame(
-        {
-            "session": np.repeat(np.arange(PAGES), POSITIONS),
-            "query": np.repeat(query, POSITIONS),
-            "document": [f"d{each}" for each in pair.ravel()],
-            "position": np.tile(np.arange(1, POSITIONS + 1), PAGES),
-            "click": click.ravel().astype(int),
-        }
-    )
-    names = [f"d{each}" for each in range(len(features))]
+    names = np.array([f"d{each}" for each in range(len(features))], object)
+    log = rows_of(query, names[pair], click).rename(columns={"clicks": "click"})
     table = pd.DataFrame(features * [1, 100, 0.01] + 5, columns=["one", "two", "three"])
     return {"log": log, "features": table.assign(document=names), "relevance": relevance}
 

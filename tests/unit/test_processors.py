@@ -16,13 +16,7 @@ CORE = [f"tests/unit/test_{name}.py" for name in ("conditional", "newton", "em")
 
 
 @pytest.mark.parametrize(
-    ("kernel", "needed", "vectors"),
-    [
-        ("Prescott", "SSE3", False),
-        ("Haswell", "AVX2", True),
-        ("Zen", "AVX2", True),
-        ("SkylakeX", "AVX512F", True),
-    ],
+    ("kernel", "needed", "vectors"), [("Prescott", "SSE3", False), ("SkylakeX", "AVX512F", True)]
 )
 def test_the_core_is_right_on_other_processors(kernel, needed, vectors):
     if not FEATURES.get(needed):

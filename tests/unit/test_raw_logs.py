@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import twotowers as tt
+from tests.simulated_logs import rows_of
 from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.experiment.components import component_of
@@ -27,15 +28,11 @@ def said(capsys, *arguments):
 def simulated(pages=3000, positions=5, seed=0):
     """Rows of a log whose examination is 1 / rank, one page after the other."""
     rng = np.random.default_rng(seed)
-    query = np.repeat(rng.integers(0, 20, pages), positions)
-    document = np.concatenate([rng.permutation(8)[:positions] for _ in range(pages)])
-    attraction = rng.uniform(0.2, 0.9, (20, 8))
-    rank = np.tile(np.arange(1, positions + 1), pages)
-    clicks = rng.random(len(rank)) < attraction[query, document] / rank
-    return pd.DataFrame(
-        {"session": np.repeat(np.arange(pages), positions), "query": query,
-         "document": document, "position": rank, "clicks": clicks.astype(int)}
-    )  # fmt: skip
+    query = rng.integers(0, 20, pages)
+    documents = np.array([rng.permutation(8)[:positions] for _ in range(pages)])
+    attraction = rng.uniform(0.2, 0.9, (20, 8))[query[:, None], documents]
+    clicks = rng.random(documents.shape) < attraction / np.arange(1, positions + 1)
+    return rows_of(query, documents, clicks)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import pytest
 
 import twotowers as tt
 from tests.running import ran
+from tests.simulated_logs import rows_of
 from twotowers.analysis.weights import Weights
 from twotowers.commands.main import main
 from twotowers.diagnosis import page
@@ -33,15 +34,7 @@ def pages(number: int = 400, queries: int = 20) -> pd.DataFrame:
     query = rng.integers(queries, size=number)
     documents = rng.permuted(np.tile(np.arange(3), (number, 1)), axis=1)
     clicks = rng.random((number, 3)) < (documents + 1) / (4 * np.arange(1, 4))
-    return pd.DataFrame(
-        {
-            "session": np.repeat(np.arange(number), 3),
-            "query": np.repeat(query, 3),
-            "document": documents.ravel(),
-            "position": np.tile([1, 2, 3], number),
-            "clicks": clicks.ravel().astype(int),
-        }
-    )
+    return rows_of(query, documents, clicks)
 
 
 @pytest.fixture

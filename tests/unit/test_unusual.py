@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import twotowers as tt
+from tests.simulated_logs import rows_of
 from twotowers.commands.main import main
 from twotowers.logs.unusual import unusual
 
@@ -22,15 +23,7 @@ def rows(bots=0.05, clicks=1.0, number=4, spread=0.0, seed=0, pages=4000) -> pd.
     habit = rng.normal(0, spread, 150)[np.where(bot, 0, user)]
     chance = attraction[query[:, None], order] * PLACES ** -(1 + habit)[:, None]
     chance = np.where(bot[:, None], clicks, np.minimum(chance, 1))
-    columns = {
-        "session": np.repeat(np.arange(pages), 10),
-        "query": np.repeat(query, 10),
-        "document": order.ravel(),
-        "position": np.tile(PLACES, pages),
-        "clicks": (rng.random(chance.shape) < chance).ravel().astype(int),
-        "user": np.repeat([f"u{k}" for k in user], 10),
-    }
-    return pd.DataFrame(columns)
+    return rows_of(query, order, rng.random(chance.shape) < chance, user=[f"u{k}" for k in user])
 
 
 @pytest.mark.parametrize(
@@ -57,7 +50,7 @@ def test_bots_are_found_and_people_are_not(how):
 @pytest.mark.parametrize("users", [True, False])
 def test_people_who_differ_are_no_bots(spread, users):
     numbers = []
-    for seed in range(5):
+    for seed in range(3):
         log = rows(bots=0, spread=spread, seed=seed)
         numbers.append(unusual(tt.read_log(log if users else log.drop(columns="user"))).number)
     assert sum(numbers) == 0
