@@ -279,7 +279,7 @@ def test_targets_are_checked_before_the_fit(log, tmp_path, capsys):
 
 def test_what_is_written_beside_a_target_never_replaces_the_log(log, tmp_path, capsys):
     table = pd.read_csv(log)
-    for name in ("x.numbers.parquet", "parts/a.parquet", "parts/b.parquet"):
+    for name in ("x.parquet", "parts/a.parquet", "parts/b.parquet"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         table.to_parquet(tmp_path / name)
     for name in ("y.json", "events/y.json"):
@@ -287,7 +287,6 @@ def test_what_is_written_beside_a_target_never_replaces_the_log(log, tmp_path, c
         (tmp_path / name).write_text("{}")
     before = {each: each.read_bytes() for each in tmp_path.rglob("*.*")}
     for source, command, replaced in (
-        ("x.numbers.parquet", "count --to clax --out x.parquet", "x.numbers.parquet"),
         ("parts", "count --out parts/a.parquet", "parts/a.parquet"),
         ("parts", "fit --out parts/b.parquet", "parts/b.parquet"),
         ("y.json", "diagnose --out y.html", "y.json"),
@@ -296,7 +295,7 @@ def test_what_is_written_beside_a_target_never_replaces_the_log(log, tmp_path, c
         name, *options, out = command.split()
         assert main([name, str(tmp_path / source), *options, str(tmp_path / out)]) == 2
         assert f"{tmp_path / replaced}: is the log itself" in capsys.readouterr().err
-    found = tt.diagnose(tmp_path / "x.numbers.parquet")
+    found = tt.diagnose(tmp_path / "x.parquet")
     (tmp_path / "d.json").mkdir()
     with pytest.raises(InputError, match=r"d\.json: is a folder"):
         found.save(tmp_path / "d.html")

@@ -1,6 +1,5 @@
 """Click models of pages, against an enumeration of all click patterns and hidden states."""
 
-from functools import partial
 from itertools import product
 
 import jax
@@ -343,8 +342,7 @@ def test_examination_of_a_mixture_is_the_mean_of_its_models():
 
 
 def test_a_mixture_is_trained_by_gradient():
-    build = partial(BaselineTower, baseline=0.0)
-    towers = PageTowers(Mixed(), build, 5, 3, rngs=nnx.Rngs(0))
+    towers = PageTowers(Mixed(), BaselineTower, 5, 3, rngs=nnx.Rngs(0))
     inputs = jnp.tile(jnp.arange(5), (7, 1))
     documents = jnp.tile(jnp.arange(3), (7, 1))
     clicks = jnp.asarray(np.random.default_rng(0).random((7, 3)) < 0.5)

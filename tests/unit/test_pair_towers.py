@@ -21,10 +21,10 @@ def numbers(tower):
 
 @pytest.mark.parametrize("kind", [BaselineTower, HashedTower, QuotientRemainderTower])
 def test_pairs_start_near_the_baseline(kind):
-    tower = kind(PAIRS, baseline=2.0, rngs=nnx.Rngs(0))
+    tower = kind(PAIRS, rngs=nnx.Rngs(0))
     logits = np.asarray(tower(jnp.arange(PAIRS).reshape(10, -1)))
     assert logits.shape == (10, PAIRS // 10)
-    assert 0 < np.abs(logits - 2).max() < 0.05
+    assert 0 < np.abs(logits - 1).max() < 0.05
     assert np.std(logits) == pytest.approx(np.sqrt(1e-5), rel=0.2)
 
 
@@ -39,7 +39,7 @@ def test_tables_are_as_much_smaller_as_was_asked_for(ratio):
 def test_hashing_spreads_pairs_evenly_and_signs_are_fair():
     mixed = np.asarray(scrambled(jnp.arange(100_000)))
     assert len(np.unique(mixed)) == 100_000
-    tower = HashedTower(100_000, ratio=100, variance=1.0, rngs=nnx.Rngs(0))
+    tower = HashedTower(100_000, ratio=100, rngs=nnx.Rngs(0))
     places = np.bincount(mixed % 1000, minlength=1000)
     # A Poisson law of mean 100.
     assert places.var() == pytest.approx(100, rel=0.2)
@@ -50,7 +50,8 @@ def test_hashing_spreads_pairs_evenly_and_signs_are_fair():
 
 
 def test_pairs_that_share_a_remainder_differ_by_their_quotient():
-    tower = QuotientRemainderTower(20, ratio=4, baseline=0.0, variance=1.0, rngs=nnx.Rngs(0))
+    tower = QuotientRemainderTower(20, ratio=4, rngs=nnx.Rngs(0))
+    tower.baseline[...] = jnp.float32(0)
     tower.quotient[...] = jnp.array([1.0, 2.0, 3.0, 4.0])
     logits = np.asarray(tower(jnp.arange(20))).reshape(4, 5)
     np.testing.assert_allclose(logits, np.outer([1, 2, 3, 4], logits[0]), rtol=1e-6)
@@ -60,7 +61,7 @@ def test_pairs_that_share_a_remainder_differ_by_their_quotient():
 def test_a_lane_uses_the_table_of_its_own_ratio(kind):
     """As a tower of that ratio alone, given the same rows."""
     ratios = (2.0, 7.0, 1000.0)
-    together = kind(PAIRS, ratio=Lane("tower_ratio", ratios), variance=1.0, rngs=nnx.Rngs(0))
+    together = kind(PAIRS, ratio=Lane("tower_ratio", ratios), rngs=nnx.Rngs(0))
     for ratio in ratios:
         alone = kind(PAIRS, ratio=ratio, rngs=nnx.Rngs(0))
         name = "differences" if kind is HashedTower else "remainder"

@@ -10,10 +10,8 @@ from tests.logs import count_sessions, to_sessions
 from tests.simulated_logs import cells_of, simulate_sessions
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.logs import counted
 from twotowers.logs import simulated_sessions as simulated
 from twotowers.logs.formats.wscd import write_wscd
-from twotowers.logs.ids import beside, write_clax
 from twotowers.logs.log import Log
 from twotowers.logs.sessions import read_sessions, write_sessions
 from twotowers.logs.simulated_sessions import as_batch, stream_sessions
@@ -35,49 +33,6 @@ def log(tmp_path):
 
 def read(path, **settings):
     return pa.Table.from_batches(read_sessions(path, **settings)).to_pydict()
-
-
-# CLAX
-
-
-def test_clax_and_back(log, tmp_path, monkeypatch):
-    out = tmp_path / "clax.parquet"
-    assert write_clax(Log.read(log), out) == 4
-    found = pq.read_table(out)
-    assert found.column_names == ["query_id", "query_doc_ids", "clicks"]
-    numbers = found["query_doc_ids"].to_pylist()
-    assert sorted({number for page in numbers for number in page}) == [1, 2, 3, 4, 5]
-    assert found["query_doc_ids"].type == pa.list_(pa.int32())  # what CLAX's collator takes
-    table = {row["pair_number"]: row for row in pq.read_table(beside(out)).to_pylist()}
-    assert [[table[n]["document"] for n in page] for page in numbers] == PAGES["documents"]
-    assert [table[page[0]]["query"] for page in numbers] == PAGES["query"]
-    queries = [table[page[0]]["query_number"] + 1 for page in numbers]
-    assert found["query_id"].to_pylist() == queries
-    # Our own reader of that layout.
-    to_sessions(out, tmp_path / "back.parquet", format="pages")
-    back = read(tmp_path / "back.parquet")
-    assert (back["documents"], back["clicks"]) == (numbers, PAGES["clicks"])
-
-
-def test_clax_in_small_batches(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    sizes = rng.integers(1, 6, 200)
-    documents = [rng.integers(30, size=size).tolist() for size in sizes]
-    clicks = [(rng.random(size) < 0.5).tolist() for size in sizes]
-    pages = {"split": ["a"] * 200, "query": rng.integers(5, size=200)}
-    write_sessions(
-        tmp_path / "s.parquet", [pa.table(pages | {"documents": documents, "clicks": clicks})]
-    )
-    monkeypatch.setattr(counted, "SIZE", 20)
-    write_clax(Log.read(tmp_path / "s.parquet"), tmp_path / "clax.parquet")
-    found = pq.read_table(tmp_path / "clax.parquet")
-    table = {
-        row["pair_number"]: row
-        for row in pq.read_table(beside(tmp_path / "clax.parquet")).to_pylist()
-    }
-    shown = [[table[n]["document"] for n in page] for page in found["query_doc_ids"].to_pylist()]
-    assert shown == documents
-    assert [[bool(c) for c in page] for page in found["clicks"].to_pylist()] == clicks
 
 
 # PyClick
@@ -225,12 +180,11 @@ def test_the_command_writes_cells(tmp_path, capsys):
     assert cells == {"document": [10, 30], "clicks": [1, 1]}
 
 
-@pytest.mark.parametrize("to", ["sessions", "clax", "wscd"])
+@pytest.mark.parametrize("to", ["sessions", "wscd"])
 def test_the_command_writes_pages(tmp_path, capsys, to):
     assert count(tmp_path, "--to", to) == 0
     assert f"2 pages written to {tmp_path / 'out.parquet'}" in capsys.readouterr().out
-    left = {each.name for each in tmp_path.iterdir()} - {"out.numbers.parquet"}
-    assert left == {"rows.csv", "out.parquet"}
+    assert {each.name for each in tmp_path.iterdir()} == {"rows.csv", "out.parquet"}
 
 
 @pytest.mark.parametrize(

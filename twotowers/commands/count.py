@@ -19,11 +19,9 @@ from twotowers.errors import InputError
 from twotowers.logs.checks import bytes_of, check_out
 from twotowers.logs.counted import write_counts
 from twotowers.logs.formats.wscd import write_wscd
-from twotowers.logs.ids import beside, write_clax
-from twotowers.logs.log import Log
 from twotowers.logs.sessions import seen_lines
 
-TARGETS = ("cells", "sessions", "clax", "wscd")
+TARGETS = ("cells", "sessions", "wscd")
 MEMORY = "3GB"
 EPILOG = FORMAT_HELP
 
@@ -44,9 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Count or convert the log; returns the exit status."""
     out = Path(options.out)
-    numbered = options.to == "clax"
     endings = () if options.to == "wscd" else (".parquet",)
-    check_out(options.log, out, *endings, beside=[beside(out)] * numbered)
+    check_out(options.log, out, *endings)
     if options.memory is not None and options.to != "cells":
         raise InputError("nothing is counted", field="--memory", expected="--to cells")
     log, bias = log_of(options), options.bias or ()
@@ -55,16 +52,15 @@ def run(options: argparse.Namespace) -> int:
     if options.to == "cells":
         portions = held.portions(log.cell_columns(bias))
         written = f"{write_counts(out, portions, log.seen):,} cells"
+    elif options.to == "sessions":
+        written = f"{log.write(out):,} pages"
     else:
-        if log.gaps and options.to != "sessions":
-            found = f"positions are missing, and {options.to} has none"
+        if log.gaps:
+            found = "positions are missing, and wscd has none"
             raise InputError(found, path=log.source, field="--to", expected="gaps='close'")
-        write = {"sessions": Log.write, "clax": write_clax, "wscd": write_wscd}[options.to]
-        written = f"{write(log, out):,} pages"
+        written = f"{write_wscd(log, out):,} pages"
     show(f"read as {log.layout}")
-    if options.to in ("cells", "sessions"):
+    if options.to != "wscd":
         show(*seen_lines(log.seen))
     show(f"{written} written to {out}")
-    if numbered:
-        show(f"the ids of its numbers: {beside(out)}")
     return 0

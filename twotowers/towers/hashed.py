@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.towers.lane import Lanes
-from twotowers.towers.parts import Ratio, SmallTable, Tower, Variance
+from twotowers.towers.parts import BASELINE, Ratio, SmallTable, Tower
 
 
 class HashedTower(Tower):
@@ -19,22 +19,14 @@ class HashedTower(Tower):
     Args:
         pairs: number of query-document pairs.
         ratio: pairs per row of the table, as in `SmallTable`.
-        baseline, variance, rngs: as in `BaselineTower`.
+        rngs: source of randomness.
     """
 
     BY_PAIR = True
 
-    def __init__(
-        self,
-        pairs: int,
-        *,
-        ratio: Lanes[Ratio] = 10.0,
-        baseline: float = 1.0,
-        variance: Variance = 1e-5,
-        rngs: nnx.Rngs,
-    ):
-        self.differences = SmallTable(pairs, ratio, variance, rngs)
-        self.baseline = nnx.Param(jnp.float32(baseline))
+    def __init__(self, pairs: int, *, ratio: Lanes[Ratio] = 10.0, rngs: nnx.Rngs):
+        self.differences = SmallTable(pairs, ratio, rngs)
+        self.baseline = nnx.Param(jnp.float32(BASELINE))
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[...] pair numbers -> [...] logits. `key` is not used."""

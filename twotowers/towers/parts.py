@@ -23,8 +23,8 @@ Rate = Annotated[float, Field(ge=0, le=HIGHEST_RATE)]
 """A dropout rate."""
 Ratio = Annotated[float, Field(ge=1, le=1e9)]
 """Pairs per row of a table."""
-Variance = Annotated[float, Field(ge=0, le=1e6)]
-"""Of initial parameters."""
+BASELINE, VARIANCE = 1.0, 1e-5
+"""Where parameters of pairs start: a common value, and the variance of differences from it."""
 Count = Annotated[int, Field(ge=1, le=10**6)]
 """Units of a layer."""
 
@@ -71,13 +71,13 @@ class SmallTable(nnx.Module):
         pairs: number of query-document pairs.
         ratio: pairs per row, in [1, 1e9]. Lanes hold the largest of their tables, and use the first
             rows of it.
-        variance, rngs: of the parameters, as in `drawn`.
+        rngs: source of randomness.
     """
 
-    def __init__(self, pairs: int, ratio: float | Lane, variance: float, rngs: nnx.Rngs):
+    def __init__(self, pairs: int, ratio: float | Lane, rngs: nnx.Rngs):
         self.sizes = tuple((float(each), rows_of(pairs, each)) for each in values_of(ratio))
         self.ratio = number(ratio)
-        self.values = drawn(max(rows for _, rows in self.sizes), variance, rngs)
+        self.values = drawn(max(rows for _, rows in self.sizes), rngs)
 
     def rows(self) -> int | jax.Array:
         """The number of rows in use: a constant of the program, or the lane's own.
@@ -90,9 +90,9 @@ class SmallTable(nnx.Module):
         return rows[jnp.argmin(jnp.abs(ratios - self.ratio[...]))]
 
 
-def drawn(rows: int, variance: float, rngs: nnx.Rngs) -> nnx.Param:
-    """[rows] parameters drawn from a normal distribution with mean 0."""
-    return nnx.Param(math.sqrt(variance) * _normal(rngs.params(), (rows,)))
+def drawn(rows: int, rngs: nnx.Rngs) -> nnx.Param:
+    """[rows] parameters drawn from a normal distribution with mean 0 and variance `VARIANCE`."""
+    return nnx.Param(math.sqrt(VARIANCE) * _normal(rngs.params(), (rows,)))
 
 
 # Starts. They have the distribution of Flax's defaults. NumPy draws them, because XLA would

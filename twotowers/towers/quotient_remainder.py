@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.towers.lane import Lanes
-from twotowers.towers.parts import Ratio, SmallTable, Tower, Variance
+from twotowers.towers.parts import BASELINE, Ratio, SmallTable, Tower
 
 
 class QuotientRemainderTower(Tower):
@@ -21,24 +21,16 @@ class QuotientRemainderTower(Tower):
     Args:
         pairs: number of query-document pairs.
         ratio: pairs per row of the table r, as in `SmallTable`.
-        baseline, variance, rngs: as in `BaselineTower`. The variance is that of r.
+        rngs: source of randomness.
     """
 
     BY_PAIR = True
 
-    def __init__(
-        self,
-        pairs: int,
-        *,
-        ratio: Lanes[Ratio] = 10.0,
-        baseline: float = 1.0,
-        variance: Variance = 1e-5,
-        rngs: nnx.Rngs,
-    ):
-        self.remainder = SmallTable(pairs, ratio, variance, rngs)
+    def __init__(self, pairs: int, *, ratio: Lanes[Ratio] = 10.0, rngs: nnx.Rngs):
+        self.remainder = SmallTable(pairs, ratio, rngs)
         quotients = math.ceil(pairs / min(rows for _, rows in self.remainder.sizes))
         self.quotient = nnx.Param(jnp.ones(max(quotients, 1)))
-        self.baseline = nnx.Param(jnp.float32(baseline))
+        self.baseline = nnx.Param(jnp.float32(BASELINE))
 
     def __call__(self, pairs: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[...] pair numbers -> [...] logits. `key` is not used."""
