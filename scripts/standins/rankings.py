@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import jax.numpy as jnp
 import numpy as np
+from scipy.stats import rankdata
 
 from twotowers.claims.metrics import ndcg
 from twotowers.datasets.preprocess import preprocess, preprocess_stratified, signed_log1p
@@ -35,6 +38,8 @@ LONG = {
 }
 """Queries of both sets of long lists, and the 90th percentile in print, at which they are cut."""
 LABELLED, DRAWS = 20, 10
+ALIKE = 200
+"""Queries whose columns are compared."""
 
 
 def mslr(config=ROOT / "config.yaml") -> dict:
@@ -166,7 +171,34 @@ def long_lists(name: str) -> dict:
     few = (train.take(some_queries(train, LABELLED, seed=seed)) for seed in range(DRAWS))
     return {
         "columns": train.features.shape[1],
+        **alike(train.take(np.arange(ALIKE))),
         **lengths_of(raw["train"].lengths),
         "nDCG@10, LambdaMART on 20 queries": np.mean([trained(each) for each in few]),
         "nDCG@10, LambdaMART on all training queries": trained(train),
+    }
+
+
+def alike(lists: Rankings) -> dict:
+    """How columns go along with labels and with each other, by ranks within queries."""
+    ranks, with_label = [], []
+    for start, stop in pairwise(lists.offsets):
+        rank = rankdata(lists.features[start:stop], axis=0)
+        rank = (rank - rank.mean(0)) / np.maximum(rank.std(0), 1e-9)
+        label = lists.label[start:stop]
+        if label.std():
+            label = rankdata(label)
+            ranks.append(rank)
+            with_label.append((rank * ((label - label.mean()) / label.std())[:, None]).mean(0))
+    mean, error = np.mean(with_label, 0), np.std(with_label, 0) / len(with_label) ** 0.5
+    correlation = np.corrcoef(np.vstack(ranks).T)
+    parts = np.linalg.eigvalsh(correlation)[::-1].cumsum() / len(correlation)
+    np.fill_diagonal(correlation, 0)
+    return {
+        "share of columns correlated with labels, by three standard errors": np.mean(
+            np.abs(mean) > 3 * error
+        ),
+        "correlation with labels: median column over best one": np.median(np.abs(mean))
+        / np.abs(mean).max(),
+        "largest correlation with another column, median": np.median(np.abs(correlation).max(0)),
+        "variance in one component, in ten": parts[[0, 9]],
     }

@@ -1,10 +1,10 @@
 """Stand-ins for Yahoo! C14B set 1 and Istella-S with real numbers of documents and columns.
 
 They are for simulated clicks on whole lists, ranked by features (Hager 2026, chapter 2; Zhang et
-al. 2023). The number of columns and the lengths of lists are those of the real sets. Two printed
-nDCG@10 calibrate how much of relevance the columns carry, and how many labels it takes to learn it
-(docs/standins.md). No vector recurs; stand-ins with recurring vectors are in
-`standins.vectors`.
+al. 2023). The number of columns and the lengths of lists are those of the real sets. How columns
+resemble each other is measured on real sets of the same kind (docs/standins.md). Two printed
+nDCG@10 calibrate how much of relevance the columns carry. No vector recurs; stand-ins with
+recurring vectors are in `standins.vectors`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from twotowers.files.yamls import read_yaml
 from twotowers.standins.vectors import signal_of_traits
 
 BLOCK = 32
-TRAITS = 6
+TRAITS = 12
+SHARES = (1.0, 0.8)
+"""A trait has this share of a column's variance, from the first column to the last."""
+KINSHIP = 0.25
+"""Correlation of two traits of a document."""
+WEIGHTS = (1.0, 0.7, -0.7)
+"""Of the first, second and third four traits in relevance."""
 LEVELS = 64
 """Distinct values of a column, about as many as the three digits of the real files allow."""
 DECADES = 6
@@ -35,8 +41,6 @@ class Population:
         lengths: shares of the queries, and quantiles of list lengths. Lengths are uniform between
             two quantiles.
         counts: whether columns are counts with a heavy tail, or lie in [0, 1].
-        loadings: how strongly column j shows trait j % TRAITS, by j // TRAITS; the other columns
-            show none. The higher, the fewer documents it takes to learn the trait.
         likeness: share of a trait's variance that is the query's own.
         predictable: share of the variance of utility that columns carry.
         query_sd: standard deviation of a query's own offset to the utility.
@@ -46,7 +50,6 @@ class Population:
     width: int
     lengths: list[tuple[float, int]]
     counts: bool
-    loadings: tuple[float, ...]
     likeness: float
     predictable: float
     query_sd: float
@@ -75,29 +78,33 @@ def documents(
     def normal(*shape: int) -> np.ndarray:
         return rng.standard_normal(shape, dtype=np.float32)
 
-    # Documents of one query resemble each other.
-    traits = p.likeness**0.5 * normal(BLOCK, TRAITS)[query]
-    traits += (1 - p.likeness) ** 0.5 * normal(rows, TRAITS)
-    shown = normal(rows, p.width)
-    informative = TRAITS * len(p.loadings)
-    loading = np.repeat(np.float32(p.loadings), TRAITS)
-    shown[:, :informative] *= np.sqrt(1 - loading**2)
-    shown[:, :informative] += loading * np.tile(traits, len(p.loadings))
+    # Documents of one query resemble each other, and so do the traits of one document.
+    traits = p.likeness**0.5 * _akin(normal(BLOCK, TRAITS + 1))[query]
+    traits += (1 - p.likeness) ** 0.5 * _akin(normal(rows, TRAITS + 1))
+    column = np.arange(p.width)
+    share = np.linspace(*SHARES, p.width, dtype=np.float32)
+    shown = np.sqrt(1 - share) * normal(rows, p.width)
+    shown += np.sqrt(share) * traits[:, column % TRAITS]
     levels = np.minimum(np.floor(ndtr(shown) * LEVELS), LEVELS - 1) / (LEVELS - 1)
-    utility = p.predictable**0.5 * _signal(levels[:, :informative], np.float32(p.loadings))
+    utility = p.predictable**0.5 * _signal(levels[:, :TRAITS])
     utility += (1 - p.predictable) ** 0.5 * normal(rows)
     utility += p.query_sd * normal(BLOCK)[query]
     label = np.searchsorted(p.thresholds, utility)
     if p.counts:
-        levels = np.floor(10 ** (levels * (1 + np.arange(p.width) % DECADES))) - 1
+        levels = np.floor(10 ** (levels * (1 + column // TRAITS % DECADES))) - 1
     return levels, label
 
 
-def _signal(levels: np.ndarray, loadings: np.ndarray) -> np.ndarray:
+def _akin(values: np.ndarray) -> np.ndarray:
+    """[rows, TRAITS + 1] -> [rows, TRAITS] that share the last value."""
+    return KINSHIP**0.5 * values[:, -1:] + (1 - KINSHIP) ** 0.5 * values[:, :-1]
+
+
+def _signal(levels: np.ndarray) -> np.ndarray:
     """[rows]: the part of relevance that the columns carry; mean 0, variance 1, about."""
-    weight = loadings / np.square(loadings).sum()
-    trait = np.einsum("rlt,l->rt", (levels - 0.5).reshape(len(levels), -1, TRAITS), weight) * 3.2
-    return (signal_of_traits(trait) - SIGNAL_MEAN) / SIGNAL_SD
+    groups = np.split(3.2 * (levels - 0.5), TRAITS // 4, axis=1)
+    parts = (weight * signal_of_traits(each) for weight, each in zip(WEIGHTS, groups, strict=True))
+    return (sum(parts) - SIGNAL_MEAN) / SIGNAL_SD
 
 
-SIGNAL_MEAN, SIGNAL_SD = -0.45, 1.28
+SIGNAL_MEAN, SIGNAL_SD = -0.30, 1.78

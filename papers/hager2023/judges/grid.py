@@ -250,15 +250,3 @@ def finds_bias(results, *, dataset) -> Measured:
     # Through 0 at rank 1, to which bias is relative.
     slopes = (bias * steps).sum(axis="columns") / (steps**2).sum()
     return np.abs(slopes + 1)
-
-
-@CLAIMS.add(
-    "26", "production", "ours",
-    "Where the production ranker is weak, both click models beat the naive model on MSLR-WEB30K",
-    at_most("nDCG@10 of the production ranker", 0.4),
-    above("each difference in nDCG@10 to the naive model", 0),
-    origin=OURS,
-)  # fmt: skip
-def beats_naive_if_weak(results) -> Measured:
-    level = by_seed(results, **of_method("weak", PRODUCTION, "ndcg@10"), sessions=FULL).mean()
-    return level, {METHODS[m]: between(results, "weak", m, "naive") for m in ("pbm", "estimated")}
