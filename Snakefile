@@ -99,8 +99,8 @@ for path in PLAN["rules"]:
 
 # The last line of a run.
 onsuccess:
-    if not config["only"]:
-        atexit.register(print, f"Open {PLAN.file('overview')}", flush=True)
+    made = PLAN["targets"] if config["only"] else [PLAN.file("overview")]
+    atexit.register(print, f"Open {' '.join(made)}", flush=True)
 
 
 # Failures are listed again at the end, since with keep-going they may be far up.

@@ -333,14 +333,10 @@ def test_a_wrong_user_is_told(clicks, user, told):
     ("change", "told"),
     [
         ({"model": "pbm"}, "expected a `TwoTower`"),
-        ({"model": tt.TwoTower(click_model="pbm")}, "model: 'pbm' .*'position_based', its full"),
-        ({"model": tt.TwoTower("depe")}, "model.tower: 'depe' is unknown .*did you mean 'deep'"),
         ({"method": tt.Method("likelihod")}, "method: .*did you mean 'likelihood'"),
         ({"method": tt.Method("ips", weighting="all")}, "method.weighting: 'all' is not allowed"),
         ({"training": {"bacth": 3}}, "training.bacth: unknown .*did you mean 'batch'"),
         ({"model": tt.TwoTower("embedding")}, "model.tower: an embedding per pair"),
-        ({"model": tt.TwoTower(dict)}, "model.tower: .*a class derived from Tower"),
-        ({"model": tt.TwoTower(tt.Tower(Scaled, scale=-1))}, "model.tower.scale: -1 "),
         ({"seeds": ["a"]}, "seeds: 'a' is out of range"),
         ({"seeds": 1}, r"seeds: 1 was given \(expected a list of seeds"),
         ({"seeds": []}, r"seeds: .* was given \(expected a list of seeds"),
@@ -351,6 +347,20 @@ def test_a_wrong_argument_is_named(clicks, change, told):
     given = {"model": tt.TwoTower("linear"), **change}
     with pytest.raises(tt.InputError, match=told):
         tt.fit(clicks, **{"training": QUICK, **given})
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"click_model": "pbm"}, "'pbm' .*'position_based', its full"),
+        ({"relevance": "depe"}, "tower: 'depe' is unknown .*did you mean 'deep'"),
+        ({"relevance": dict}, "tower: .*a class derived from Tower"),
+        ({"relevance": tt.Tower(Scaled, scale=-1)}, "tower.scale: -1 "),
+    ],
+)
+def test_a_wrong_part_is_named_at_once(part, told):
+    with pytest.raises(tt.InputError, match=told):
+        tt.TwoTower(**part)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -87,6 +88,13 @@ class TwoTower(Trained):
     examination: str | type | Mapping[str, Any] = "table"
     click_model: str | type[ClickModel] | ClickModel = "additive"
     features: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Raise InputError for a part that does not exist."""
+        with suppress(ModuleNotFoundError):  # `fit` says what to install.
+            from twotowers.experiment.settings import Model  # here: it takes JAX and a second
+
+            read(Model, self.settled())
 
     def settled(self) -> dict[str, Any]:
         """The model as a paper has it."""
