@@ -84,15 +84,15 @@ def read(path: str | Path) -> dict[str, str]:
 
 
 def cost(paths: Iterable[str | Path]) -> dict[str, float | None]:
-    """What the jobs with these logs took: `seconds` of all, and `megabytes` of the largest.
+    """What the jobs with these logs took: `seconds` of a processor, and `megabytes` of the largest.
 
     Both are None if a log has no such line.
     """
     jobs = [read(path) if Path(path).exists() else {} for path in paths]
-    if not all({"seconds", "memory"} <= job.keys() for job in jobs):
+    if not all({"processor", "memory"} <= job.keys() for job in jobs):
         return {"seconds": None, "megabytes": None}
     return {
-        "seconds": sum(float(job["seconds"]) for job in jobs),
+        "seconds": sum(float(job["processor"]) for job in jobs),
         "megabytes": max((float(job["memory"].split()[0]) for job in jobs), default=0.0),
     }
 
