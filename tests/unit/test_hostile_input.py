@@ -77,6 +77,23 @@ def read_some(path):
     return count_columns(any_log(path), ["query", "position"])[0]
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda log: log.set_column(1, "position", pa.nulls(3, pa.list_(pa.int8()))), "type list"),
+        (lambda log: log.drop(["query"]), "no such column"),
+        (lambda log: log.append_column(log.field(0), log.column(0)), "2 columns of that name"),
+    ],
+    ids=["another type", "missing", "twice"],
+)
+def test_parquet_of_other_columns(tmp_path, change, message):
+    path = tmp_path / "log.parquet"
+    pq.write_table(LOG, path)
+    read_some(path)
+    pq.write_table(change(LOG), path)
+    refused(read_some, path, match=message)
+
+
 def test_parquet_cut_short(tmp_path):
     path = tmp_path / "log.parquet"
     pq.write_table(LOG, path)

@@ -184,6 +184,14 @@ def test_judgments_of_a_loaded_fit_do_not_know_its_log(tmp_path):
     assert "a fit that was loaded does not know its log" in "\n".join(judged.lines())
 
 
+def test_numbers_of_numpy_are_numbers(fitted):
+    for grades in (np.int64(3), np.int32(3), 3):
+        assert set(fitted.judgments(grades=grades).frame()["grade"]) == {1, 2}
+    told = fitted.judgments(grades=np.array([0.2, 0.45]), min_impressions=np.int64(2))
+    assert told.thresholds == (0.2, 0.45)
+    assert tt.weights(pages(100), clip=np.float32(3)).clip == 3
+
+
 @pytest.mark.parametrize("arguments", [
     ["--thresholds", ".5", ".2"], ["--grades", "1"], ["--min-examinations", "-1"],
     ["--min-impressions", "0"], ["--model", "rctr"], ["--model", "bpm"], ["--to", "ranklib"],

@@ -56,9 +56,26 @@ def test_dcg_closed_form():
     )
 
 
+def test_ndcg_of_labels_that_are_not_whole():
+    dcg = (2**0.5 - 1) / log2(2) + (2**1.25 - 1) / log2(3)
+    ideal = (2**1.25 - 1) / log2(2) + (2**0.5 - 1) / log2(3)
+    assert one(ndcg, [1.0, 0.0], [0.5, 1.25]) == pytest.approx(dcg / ideal, rel=1e-6)
+
+
 def test_no_relevant_document_counts_zero_not_one():
     assert one(ndcg, [1.0, 2.0], [0, 0]) == 0
     assert one(mrr, [1.0, 2.0], [0, 0.99]) == 0
+
+
+@pytest.mark.parametrize("rank", [1, 2, 10, 11])
+def test_ranks_in_closed_form(rank):
+    scores = -np.arange(12.0)
+    labels = np.where(np.arange(12) >= rank - 1, 1, 0)
+    assert one(mrr, scores, labels) == pytest.approx(1 / rank if rank <= 10 else 0, rel=1e-6)
+    assert one(mrr, scores, labels, topn=12) == pytest.approx(1 / rank, rel=1e-6)
+    alone = np.arange(12) == rank - 1
+    expected = 1 / log2(1 + rank) if rank <= 10 else 0
+    assert one(ndcg, scores, alone) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("topn", [1, 3, 10, 50])
