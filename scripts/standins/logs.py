@@ -7,6 +7,7 @@ clax2025 do it; to the others no model of clicks.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,10 +17,12 @@ from twotowers.claims.metrics import dcg, mrr, ndcg
 from twotowers.claims.statistics import select
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
+from twotowers.files.rankings import Rankings
 from twotowers.files.yamls import read_yaml
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
+from twotowers.rankers.trees import fit_lambdamart
 from twotowers.root import ROOT
 from twotowers.splits import LOG
 from twotowers.standins import baidu as texts
@@ -106,6 +109,7 @@ def baidu(sessions: int = 40_000, queries: int = 1_500) -> dict:
         "position-based users: click rate over examination, ranks 1 to 9": (
             rates_of(glancing) / np.array(texts.PROPENSITIES[:RANKS])
         )[:9],
+        **orders(world, mixed),
         **annotations(world, mixed, queries),
     }
 
@@ -115,7 +119,7 @@ def log_of(world: texts.World) -> dict[str, list[np.ndarray]]:
     parts = [list(world.pages(part)) for part in range(texts.PARTS)]
     return {
         name: [np.concatenate([getattr(page, name) for page in part]) for part in parts]
-        for name in ("query", "slot", "clicks", "where")
+        for name in ("query", "slot", "clicks", "where", "traits")
     } | {"world": world}
 
 
@@ -133,7 +137,8 @@ def clicks_of(log: Mapping) -> dict:
             (number > 1).mean(),
         ],
         "click rate at rank 1": rates[0],
-        "click rate over that of rank 1, ranks 2 to 10": rates[1:] / rates[0],
+        "click rate over that of rank 1, ranks 2 to 9": rates[1:9] / rates[0],
+        "click rate over that of rank 1, rank 10": rates[9] / rates[0],
     }
 
 
@@ -172,6 +177,46 @@ def placeholders(world: texts.World) -> dict:
     return {
         'documents that are "what others searched"': searched / total,
         "documents without content": empty / total,
+    }
+
+
+def orders(world: texts.World, log: Mapping, pages: int = 4_000) -> dict:
+    """How well the logged order is known: nDCG@10 with label 1 / k at position k, on test pages.
+
+    Trees learn it from so many pages of a train part, as those of dehaan2024 do.
+    """
+    place = np.arange(1, texts.POSITIONS + 1)
+    lists = []
+    for part in (1, 0):
+        where = log["where"][part][:pages]
+        row, at = np.nonzero(where)
+        slot, traits = (log[name][part][:pages][where] for name in ("slot", "traits"))
+        query = log["query"][part][row]
+        tokens = document_tokens(world.seed, query, slot, traits)
+        lexical = lexical_features(query_tokens(world.seed, query), *tokens, collection(world))
+        lists.append((Rankings(row, at, np.zeros(len(row)), lexical), traits, where))
+    (train, traits, _), (test, tested, where) = lists
+    own, each = np.unique(log["query"][0][:pages], return_inverse=True)
+    score = world.candidates(own).score[each[:, None], log["slot"][0][:pages]]
+    target = np.maximum(RANKS - 1 - train.document, 0)
+
+    def accuracy(scores: np.ndarray) -> float:
+        labels = np.broadcast_to(1 / place, where.shape)
+        return float(ndcg(scores, labels, where=where).mean())
+
+    def learnt(features: np.ndarray, others: np.ndarray) -> float:
+        known = replace(train, features=features)
+        predict = fit_lambdamart(known, target, trees=200, leaves=10, learning_rate=0.05)
+        scores = np.zeros(where.shape)
+        scores[where] = predict(others)
+        return accuracy(scores)
+
+    return {
+        "nDCG@10 of the logged order: the ranker's own scores": accuracy(score),
+        "nDCG@10 of the logged order: trees on traits of documents": learnt(traits, tested),
+        "nDCG@10 of the logged order: trees on lexical columns": learnt(
+            train.features, test.features
+        ),
     }
 
 

@@ -24,7 +24,14 @@ from twotowers.standins.baidu_files import (
     write_annotations,
     write_log,
 )
-from twotowers.standins.baidu_texts import STYLE, document_tokens, other_topic, query_tokens, topics
+from twotowers.standins.baidu_texts import (
+    LEVELS,
+    document_tokens,
+    other_topic,
+    query_tokens,
+    topic_of,
+    topics,
+)
 from twotowers.standins.hashed import hashed, key_of, normals, uniforms
 from twotowers.standins.lexical import PAD
 
@@ -120,6 +127,7 @@ def test_causes_can_be_switched():
     usual = World(2000, 1, LAW).candidates(query)
     np.testing.assert_array_equal(usual.traits, agreeing.traits)
     assert correlation(usual.score, usual.attraction) == pytest.approx(LAW.ranked, abs=0.01)
+    assert correlation(usual.score, usual.traits[..., 3]) == pytest.approx(LAW.form**0.5, abs=0.01)
     blind = World(2000, 1, LAW.but(ranked=0.0)).candidates(query)
     assert correlation(blind.score, blind.attraction) == pytest.approx(0, abs=0.01)
     with pytest.raises(InputError, match=r"law: 'agreemint' .*did you mean 'agreement'"):
@@ -152,6 +160,17 @@ def test_candidates_have_the_variances_of_the_law():
     assert worth(ndtri(uniform)).std() == pytest.approx(1, abs=1e-3)
 
 
+def test_half_of_a_query_s_warmth_is_its_topic_s():
+    query = np.arange(50_000)
+    warmth, topic = World(2000, 1, LAW).warmth(query), topic_of(1, query)
+    assert warmth.mean() == pytest.approx(0, abs=0.15)
+    assert warmth.std() == pytest.approx(1, abs=0.15)
+    for known in (0.0, 1.0):
+        own = World(2000, 1, LAW.but(known=known)).warmth(query)
+        within = np.mean([own[topic == each].std() for each in range(50)])
+        assert within == pytest.approx(1 - known, abs=0.05)
+
+
 def test_position_based_users_examine_with_the_published_propensities():
     """On one and the same document, click rates are in the ratio of propensities."""
     alike = LAW.but(spread=0.0, warmth=0.0, level=2.0)
@@ -165,7 +184,7 @@ def test_position_based_users_examine_with_the_published_propensities():
 def test_texts_show_traits():
     rows = 4000
     query, slot = np.arange(rows) // 4, np.arange(rows) % 4
-    own, topic_of = query_tokens(1, query), other_topic(1, query, slot)
+    own, further = query_tokens(1, query), other_topic(1, query, slot)
     assert ((own != PAD).sum(1) >= 2).all()
 
     def shares(traits):
@@ -173,18 +192,19 @@ def test_texts_show_traits():
         both = np.hstack([title, abstract])
         there = both != PAD
         matching = (both[:, :, None] == own[:, None, :]).any(2) & there
-        other = (both[:, :, None] == topics()[topic_of][:, None, :]).any(2) & there
-        pleasing = (both < STYLE) & there
+        other = (both[:, :, None] == topics()[further][:, None, :]).any(2) & there
+        style, form = ((both // LEVELS == kind) & there for kind in (0, 1))
         return (
             matching.sum() / there.sum(),
             other.sum() / there.sum(),
-            pleasing.sum() / there.sum(),
+            both[style].mean(),
+            both[form].mean() - LEVELS,
             there.sum() / rows,
         )
 
     low = np.array([0.0, 0.0, 0.0, 0.0])
     base = shares(low)
-    for place, trait in enumerate(("match", "topic", "style")):
+    for place, trait in enumerate(("match", "topic", "style", "form")):
         found = shares(low + 2.0 * (np.arange(4) == place))
         change = np.array(found) / base
         if trait == "match":
@@ -193,11 +213,12 @@ def test_texts_show_traits():
             assert change[1] < 0.5
         if trait == "style":
             assert change[2] > 1.5
-            assert change[3] > 1.3
+            assert change[4] > 1.3
         else:
-            assert change[3] == 1
-    # Charm is a matter of which other topic a document has, not of how it is written.
-    assert shares(low + 2.0 * (np.arange(4) == 3)) == base
+            assert change[4] == 1
+        if trait == "form":
+            assert change[3] > 1.5
+            assert change[:3] == pytest.approx(1)
 
 
 def test_placeholders_stand_where_they_were_dropped():

@@ -1,11 +1,12 @@
 """The stand-in `baidu_mlm` for Baidu-ULTR-UVA: text, users, annotators and a production ranker.
 
-A document has three traits that its tokens show, `match`, `topic` and `style`, and a topic beside
-its query's, which may charm (see `twotowers.standins.baidu_texts`). Annotators' relevance follows
-from match, topic and noise that is in no token. Appeal follows from style, charm and other noise.
-What attracts users mixes both, and so does what the production ranker sees, with noise of its own.
-It ranks the candidates of a query, and a page shows the first of them, in an order that varies a
-little from page to page.
+A document has four traits that its tokens show, `match`, `topic`, `style` and `form` (see
+`twotowers.standins.baidu_texts`). Annotators' relevance follows from match, topic and noise that is
+in no token. Appeal follows from style and other noise. What attracts users mixes both. The
+production ranker's scores follow from attraction, from form, which pleases nobody, and from noise
+of its own. It ranks the candidates of a query, and a page shows the first of them, in an order that
+varies a little from page to page. How readily users click at all varies between queries, and half
+of it is their topic's.
 
 Some results are placeholders: "what other people searched", and results without content. They are
 generated, and then dropped as published: the first without a trace, the others leave gaps among
@@ -28,7 +29,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from twotowers.errors import check_choice
 from twotowers.randomness import stream
-from twotowers.standins.baidu_texts import other_topic
+from twotowers.standins.baidu_texts import topic_of
 from twotowers.standins.hashed import hashed, key_of, normals, uniforms
 from twotowers.standins.users import PageLaw, clicks_of
 
@@ -80,21 +81,22 @@ class Law(PageLaw):
     Attributes:
         pool: standard deviation of the logarithm of the number of documents that annotators see.
         match, topic: shares of the variance of relevance that follow from match and topic.
-        style, charm: shares of the variance of appeal that follow from style and from the charm of
-            the document's other topic.
-        ranked: correlation of the production ranker's scores with attraction. 0: it ranks at
-            random.
+        style: share of the variance of appeal that follows from style.
+        ranked: correlation of the production ranker's scores with attraction.
+        form: share of the variance of its scores that follows from form.
         warmth: warmth (z - 1) is added to log-odds of attraction, with z of the query from the
             exponential distribution: few queries have many clicks.
+        known: share of the variance of z's normal score that queries of a topic have in common.
     """
 
     pool: float
     match: float
     topic: float
     style: float
-    charm: float
     ranked: float
+    form: float
     warmth: float
+    known: float
 
     @classmethod
     def read(cls, path: str | Path = FILE) -> Law:
@@ -113,7 +115,7 @@ class Candidates:
     """Documents of some queries: arrays [queries, candidates].
 
     Attributes:
-        traits: [queries, candidates, 4] match, topic, style, charm.
+        traits: [queries, candidates, 4] match, topic, style, form.
         relevance, attraction, satisfaction, score: with variance 1; relevance about the query's
             own level.
     """
@@ -208,28 +210,33 @@ class World:
             return normals(self.key(purpose), query[:, None], slot)
 
         law = self.law
-        match, topic, style = (normal(name) for name in ("match", "topic", "style"))
-        charm = normals(self.key("charm"), other_topic(self.seed, query[:, None], slot))
+        match, topic, style, form = (normal(name) for name in ("match", "topic", "style", "form"))
         relevance = _mixed([(law.match, worth(match)), (law.topic, topic)], normal("relevance"))
-        appeal = _mixed([(law.style, style), (law.charm, charm)], normal("appeal"))
+        appeal = _mixed([(law.style, style)], normal("appeal"))
         both = law.agreement**2
         attraction = _mixed([(both, relevance)], appeal)
         own = normals(self.key("among"), query)[:, None]
         return Candidates(
-            np.stack([match, topic, style, charm], axis=-1),
+            np.stack([match, topic, style, form], axis=-1),
             relevance + np.float32(law.among) * own,
             attraction,
             _mixed([(both, relevance)], normal("satisfaction")),
-            _mixed([(law.ranked**2, attraction)], normal("production")),
+            _mixed([(law.ranked**2, attraction), (law.form, form)], normal("production")),
         )
 
     def promise(self, traits: np.ndarray) -> np.ndarray:
         """What tokens can say of attraction at most: [...] its mean, given traits [..., 4]."""
         law = self.law
-        match, topic, style, charm = np.moveaxis(traits, -1, 0)
+        match, topic, style, _ = np.moveaxis(traits, -1, 0)
         relevance = np.sqrt(law.match) * worth(match) + np.sqrt(law.topic) * topic
-        appeal = np.sqrt(law.style) * style + np.sqrt(law.charm) * charm
+        appeal = np.sqrt(law.style) * style
         return law.agreement * relevance + np.sqrt(1 - law.agreement**2) * appeal
+
+    def warmth(self, query: np.ndarray) -> np.ndarray:
+        """[queries] z - 1, with mean 0 and variance 1."""
+        of_topic = normals(self.key("warmth of topics"), topic_of(self.seed, query))
+        own = normals(self.key("warmth"), query)
+        return -np.log(ndtr(-_mixed([(self.law.known, of_topic)], own).astype(float))) - 1
 
     def layout(self, query: np.ndarray) -> np.ndarray:
         """[queries, POSITIONS] bool: where a query's page has a document."""
@@ -269,7 +276,7 @@ class World:
         rank = np.maximum(np.cumsum(where, axis=1) - 1, 0)
         slot = np.take_along_axis(order, rank, axis=1)
         cell = at[:, None], slot
-        own = law.warmth * (-np.log(uniforms(self.key("warmth"), asked))[:, None] - 1)
+        own = law.warmth * self.warmth(asked)[:, None]
         attracts = np.where(
             where, expit(law.level + own + law.spread * documents.attraction[cell]), 0
         )

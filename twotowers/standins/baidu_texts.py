@@ -1,9 +1,9 @@
 """Texts of the stand-in `baidu_mlm`: tokens of queries, titles and abstracts.
 
-A query has a topic, and its tokens are of that topic. A document has three traits. `match` says how
-often its text repeats tokens of the query, `topic` how much of the rest is of the query's topic
-and not of another, and `style` how many of its tokens are of a few that please. Texts with style
-are longer, too. All else follows Zipf's law.
+A query has a topic, and its tokens are of that topic. A document has four traits. `match` says how
+often its text repeats tokens of the query, and `topic` how much of the rest is of the query's topic
+and not of another. `style` and `form` have tokens of their own, in order; a text has those near its
+trait. Texts with style are longer, too. All else follows Zipf's law.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from twotowers.standins.lexical import PAD
 
 VOCABULARY = 2000
 """The real one has 22,000 tokens."""
-STYLE = 20
-"""The first tokens please."""
+LEVELS = 20
+"""The first tokens tell style, and the next as many form."""
 TOPICS, TOPIC_TOKENS = 50, 60
 QUERY, TITLE, ABSTRACT = (2, 6), (3, 12), (0, 40)
 """The shortest and the longest text."""
 MATCHING = {"title": 0.35, "abstract": 0.2}
 """The largest share of tokens that repeat the query's."""
-STYLISH = 0.3
-"""The largest share of tokens that please."""
+TELLING = 0.2
+"""The share of tokens that tell style, and that of those that tell form."""
+VAGUE, EXTREME = 0.4, 3
+"""Standard deviation of such a token about its text's trait, and the last token's trait."""
 SLOPE = 1.2
 """Log-odds of a share per unit of its trait."""
 LONG = 0.5
@@ -43,7 +45,7 @@ def zipf(uniform: np.ndarray, size: int, head: float) -> np.ndarray:
 def topics() -> np.ndarray:
     """[TOPICS, TOPIC_TOKENS] the tokens of each topic, the same for all seeds."""
     rng = stream("baidu_mlm topics")
-    rare = np.arange(5 * STYLE, VOCABULARY)
+    rare = np.arange(5 * LEVELS, VOCABULARY)
     return np.stack([rng.choice(rare, TOPIC_TOKENS, replace=False) for _ in range(TOPICS)])
 
 
@@ -52,7 +54,7 @@ def query_tokens(seed: int, query: np.ndarray) -> np.ndarray:
     key = key_of("baidu_mlm query tokens", seed)
     place = np.arange(QUERY[1])
     rank = zipf(uniforms(key, query[:, None], place), TOPIC_TOKENS, 5)
-    tokens = topics()[_topic(seed, query)[:, None], rank]
+    tokens = topics()[topic_of(seed, query)[:, None], rank]
     return np.where(place < _between(QUERY, _spread(key, query))[:, None], tokens, PAD)
 
 
@@ -64,7 +66,7 @@ def document_tokens(
     Args:
         seed: of the draw.
         query, slot: [rows] the query's number, and the document's among its candidates.
-        traits: [rows, 4] match, topic, style; further traits do not change texts.
+        traits: [rows, 4] match, topic, style, form.
     """
     return tuple(
         _tokens(key_of(f"baidu_mlm {field}", seed), seed, field, bounds, query, slot, traits)
@@ -77,35 +79,46 @@ def _tokens(key, seed, field, bounds, query, slot, traits) -> np.ndarray:
     kind, which = (
         uniforms(key, query[:, None], slot[:, None], place, np.int64(draw)) for draw in (0, 1)
     )
-    match, topic, style = (expit(SLOPE * each[:, None]) for each in traits.T[:3].astype(float))
-    matching, stylish = MATCHING[field] * match, STYLISH * style
-    rest = 1 - matching - stylish
+    match, topic, style, form = traits.T[:, :, None].astype(float)
+    match, topic = expit(SLOPE * match), expit(SLOPE * topic)
+    matching = MATCHING[field] * match
+    rest = 1 - matching - 2 * TELLING
     own = query_tokens(seed, query)
     length = (own != PAD).sum(1)[:, None]
     repeated = np.take_along_axis(own, (which * length).astype(int), axis=1)
     rank = zipf(which, TOPIC_TOKENS, 5)
-    ours, other = _topic(seed, query), other_topic(seed, query, slot)
-    bounds_of = np.cumsum([matching, stylish, rest * topic * 0.6, rest * (1 - topic) * 0.6], axis=0)
+    ours, other = topic_of(seed, query), other_topic(seed, query, slot)
+    shares = [matching, TELLING, TELLING, rest * topic * 0.6, rest * (1 - topic) * 0.6]
+    bounds_of = np.cumsum(np.broadcast_arrays(*shares), axis=0)
     choices = [
         repeated,
-        (which * STYLE).astype(int),
+        telling(style, which),
+        LEVELS + telling(form, which),
         topics()[ours[:, None], rank],
         topics()[other[:, None], rank],
     ]
     tokens = np.select(
-        [kind < bound for bound in bounds_of], choices, STYLE + zipf(which, VOCABULARY - STYLE, 10)
+        [kind < bound for bound in bounds_of],
+        choices,
+        2 * LEVELS + zipf(which, VOCABULARY - 2 * LEVELS, 10),
     )
     score = LONG * traits[:, 2] + np.sqrt(1 - LONG**2) * ndtri(_spread(key, query, slot))
     return np.where(place < _between(bounds, ndtr(score))[:, None], tokens, PAD)
 
 
+def telling(trait: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """One of the LEVELS tokens of a trait, near it. They are in order."""
+    near = (trait + VAGUE * ndtri(uniform)) / (2 * EXTREME) + 0.5
+    return np.clip(near * LEVELS, 0, LEVELS - 1).astype(int)
+
+
 def other_topic(seed: int, query: np.ndarray, slot: np.ndarray) -> np.ndarray:
     """The topic of a document besides its query's, which is another one."""
     further = hashed(key_of("baidu_mlm other topic", seed), query, slot) % np.uint64(TOPICS - 1)
-    return (_topic(seed, query) + 1 + further.astype(int)) % TOPICS
+    return (topic_of(seed, query) + 1 + further.astype(int)) % TOPICS
 
 
-def _topic(seed: int, query: np.ndarray) -> np.ndarray:
+def topic_of(seed: int, query: np.ndarray) -> np.ndarray:
     return (uniforms(key_of("baidu_mlm topic", seed), query) * TOPICS).astype(int)
 
 
