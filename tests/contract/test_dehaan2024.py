@@ -28,7 +28,7 @@ RESULTS = claimed("dehaan2024").assign(stands_on=REAL)
 def test_a_generated_log_says_nothing_of_how_well_baidu_s_order_is_predicted():
     found = judge(JUDGED["1"], RESULTS.assign(stands_on=STAND_IN))
     assert found.verdict == NOT_TESTABLE
-    assert "a generated log: nDCG@10 of its order is .933" in found.reason
+    assert "solved for it: nDCG@10 of the logged order = .933" in found.reason
 
 
 def test_the_printed_intervals_are_those_of_the_paper():

@@ -37,6 +37,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.claims.conditions import Condition, Names, short
+from twotowers.claims.data_provenance import STAND_IN
 from twotowers.claims.statistics import select
 
 REPRODUCED = "reproduced"
@@ -105,6 +106,8 @@ class Claim:
         gated: False for a claim that fits fail: gates of fits leave it alone (docs/verdicts.md).
         against_printed: True for a claim that compares with printed numbers. It is not judged on
             its authors' results, which are these numbers.
+        solved_for: True for a claim on what the law of a stand-in was solved for. It is not
+            testable on one.
     """
 
     id: str
@@ -119,6 +122,7 @@ class Claim:
     chance: bool = True
     gated: bool = True
     against_printed: bool = False
+    solved_for: bool = False
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -146,6 +150,8 @@ class Claim:
                 raise ValueError(
                     f"claim {self.id}: the judge selected nothing for {condition.words!r}"
                 )
+        if self.solved_for and (results.get("stands_on", pd.Series()) == STAND_IN).any():
+            raise NotTestable(f"the stand-in was solved for it: {self.measured(pairs)}")
         return pairs
 
     def measured(self, pairs: Iterable[tuple[Condition, object]]) -> str:
@@ -183,13 +189,14 @@ class Claims(list[Claim]):
         chance: bool | None = None,
         gated: bool = True,
         against_printed: bool = False,
+        solved_for: bool = False,
         **lane,
     ) -> Callable:
         """A decorator that adds the claims measured by a judge.
 
         Args:
-            id, item, where, statement, conditions, also, origin, chance, gated, against_printed:
-                As in `Claim`.
+            id, item, where, statement, conditions, also, origin, chance, gated, against_printed,
+                solved_for: As in `Claim`.
             parts: Label -> arguments of the judge, for a statement about several cases. Each makes
                 a claim of its own, such as 4a and 4b, and the label ends its statement.
             letters: The letters of the parts.
@@ -197,6 +204,7 @@ class Claims(list[Claim]):
         """
         said = {
             "origin": origin, "chance": chance, "gated": gated, "against_printed": against_printed,
+            "solved_for": solved_for,
         }  # fmt: skip
         own = {**self._common, **{key: value for key, value in said.items() if value is not None}}
 

@@ -1,0 +1,107 @@
+"""When do better predictions of clicks rank better? Knobs of the stand-in's law, one at a time.
+
+It is a study, since it draws a log for each value of a knob. Models are linear in what tells of a
+document: its four traits, and how readily users of its topic click. So nothing is left to training:
+their likelihoods are concave, and have one maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from twotowers.claims.metrics import dcg
+from twotowers.randomness import stream
+from twotowers.standins.baidu import LARGEST_POOL, Law, World
+
+POSITIONS, STEPS, RIDGE = 10, 8, 1e-3
+
+
+def run(
+    inputs: Mapping[str, str],
+    *,
+    seed: int,
+    sessions: int,
+    queries: int,
+    knobs: Mapping[str, Sequence[float]],
+) -> pd.DataFrame:
+    """What two towers gain on the naive model, in percent of its loss of clicks and of its DCG@10.
+
+    Args:
+        inputs: none.
+        seed: draws the logs, and what features tell.
+        sessions: of each log, a quarter of them held out.
+        queries: annotated.
+        knobs: values of `agreement`, the correlation of attraction with relevance; of `features`,
+            the share of a trait's variance that its feature tells; and of `policy`, the share of
+            the variance of the ranker's scores that follows from attraction, not from form.
+
+    Returns:
+        knob, at (its value), gain ('clicks' or 'ranking'), metric, position, value.
+    """
+    law, rows = Law.read(), []
+    for knob, values in knobs.items():
+        for at in values:
+            changes = {"agreement": at} if knob == "agreement" else {}
+            if knob == "policy":
+                changes = {"ranked": at**0.5, "form": max(0.99 - at, 0)}
+            told = at if knob == "features" else 1
+            world = World(sessions, seed, law.but(**changes))
+            measured = zip(("clicks", "ranking"), gains(world, queries, told), strict=True)
+            rows += [
+                {"knob": knob, "at": at, "gain": gain, "value": each} for gain, each in measured
+            ]
+    table = pd.DataFrame(rows).assign(metric="gain", position=None)
+    return table.astype({"position": "Int64", "value": float})
+
+
+def gains(world: World, queries: int, told: float) -> Iterator[float]:
+    """In percent: how much lower the loss of held-out clicks is, and how much higher DCG@10."""
+    pages = list(world.pages())
+    session, query, clicks, where, traits = (
+        np.concatenate([getattr(each, name) for each in pages])
+        for name in ("session", "query", "clicks", "where", "traits")
+    )
+    where[:, POSITIONS:] = False
+    held_out = session < world.sessions / 4
+    rng = stream("knobs", world.seed)
+
+    def features(traits: np.ndarray, query: np.ndarray) -> np.ndarray:
+        """[rows, 5] of documents [rows, 4], whose query each row has."""
+        noise = rng.standard_normal(traits.shape)
+        shown = np.sqrt(told) * traits + np.sqrt(1 - told) * noise
+        return np.column_stack([shown, world.warmth(query)])
+
+    page, place = np.nonzero(where)
+    inputs, positions = features(traits[where], query[page]), np.eye(POSITIONS)[place]
+    train, clicked = ~held_out[page], clicks[where]
+    judged, length = world.annotated(queries)
+    documents = world.candidates(judged, LARGEST_POOL)
+    seen = world.seen(judged, length, documents)
+    labels = world.labels(documents.relevance)
+    known = features(documents.traits[seen], judged[np.nonzero(seen)[0]])
+    losses, worth = [], []
+    for bias in (np.ones((len(inputs), 1)), positions):
+        design = np.hstack([inputs, bias])
+        weights = fitted(design[train], clicked[train])
+        logits = design[~train] @ weights
+        losses.append(np.logaddexp(0, np.where(clicked[~train], -logits, logits)).mean())
+        scores = np.zeros(seen.shape)
+        scores[seen] = known @ weights[: known.shape[1]]
+        worth.append(dcg(scores, labels, where=seen, topn=10).mean())
+    yield 100 * (1 - losses[1] / losses[0])
+    yield 100 * (worth[1] / worth[0] - 1)
+
+
+def fitted(design: np.ndarray, clicks: np.ndarray) -> np.ndarray:
+    """[columns] weights of a logistic regression, by Newton's steps."""
+    weights = np.zeros(design.shape[1])
+    for _ in range(STEPS):
+        chance = expit(design @ weights)
+        gradient = design.T @ (clicks - chance) - RIDGE * weights
+        curvature = (design * (chance * (1 - chance))[:, None]).T @ design
+        weights += np.linalg.solve(curvature + RIDGE * np.eye(len(weights)), gradient)
+    return weights
