@@ -39,7 +39,14 @@ from twotowers.standins.baidu_files import (
 )
 from twotowers.standins.baidu_texts import VOCABULARY
 from twotowers.towers.monobert import MonoBert
-from twotowers.towers.pretraining import Batch, Pretraining, batches, pretrain, vectors_of
+from twotowers.towers.pretraining import (
+    Batch,
+    Pretraining,
+    batches,
+    over_documents,
+    pretrain,
+    vectors_of,
+)
 from twotowers.towers.sequences import Sequences, marked, sequences
 
 SPECIAL = len(SEARCHED) + 1
@@ -144,8 +151,8 @@ def forever(*log) -> Iterator[Batch]:
 
 
 def pointwise(scores, bias, clicks, where):
-    """[pages] `sigmoid_loss`, without a bias."""
-    return sigmoid_loss(scores, clicks, where=where)
+    """[pages] `sigmoid_loss` over documents, without a bias."""
+    return over_documents(sigmoid_loss(scores, clicks, where=where), where)
 
 
 def no_clicks(scores, bias, clicks, where):

@@ -102,6 +102,24 @@ def batches(
         start = rows.stop
 
 
+def over_documents(pages: jax.Array, where: jax.Array) -> jax.Array:
+    """[pages] means of pages, weighted so that their mean is that of all documents.
+
+    The published network takes the pointwise losses of all documents of a step together.
+
+    Args:
+        pages: [pages] mean losses.
+        where: [pages, positions] bool. Pages without a document do not count.
+
+    Example:
+        >>> pages, where = jnp.array([2.0, 5.0]), jnp.array([[True, True], [True, False]])
+        >>> over_documents(pages, where).mean().item()
+        3.0
+    """
+    lengths = where.sum(1)
+    return pages * lengths * (lengths > 0).sum() / jnp.maximum(lengths.sum(), 1)
+
+
 class Biased(nnx.Module):
     """An encoder, and a bias for each position, which starts at N(0, 1)."""
 

@@ -1,7 +1,8 @@
 """A cross-encoder trained on clicks and masked tokens, as a ranker (Table 3.2).
 
 Documents are sequences of tokens, as `twotowers.jobs.encode` gives them if it trains no encoder. As
-in the published code, the naive softmax does not normalise clicks, and IPS and DLA do.
+in the published code, the naive softmax does not normalise clicks, IPS and DLA do, and pointwise
+losses are means over documents.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from twotowers.methods.harvesting import PUBLISHED, harvested
 from twotowers.methods.page_losses import position_based_losses
 from twotowers.methods.task import Fitted, Task
 from twotowers.towers.monobert import MonoBert
-from twotowers.towers.pretraining import Pretraining, pretrain, vectors_of
+from twotowers.towers.pretraining import Pretraining, over_documents, pretrain, vectors_of
 from twotowers.towers.sequences import CLS, OFFSET, SEP, Sequences, marked
 
 GPU = True
@@ -92,11 +93,12 @@ def click_loss(loss: str, weights: np.ndarray):
     def of_pages(scores, bias, clicks, where):
         given = {"where": where}
         if loss == "naive":
-            return sigmoid_loss(scores, clicks, **given)
+            return over_documents(sigmoid_loss(scores, clicks, **given), where)
         if loss == "two_tower":
-            return sigmoid_loss(scores + bias, clicks, **given)
+            return over_documents(sigmoid_loss(scores + bias, clicks, **given), where)
         if loss == "ips":
-            return inverse_propensity_loss(scores, clicks, weights=weights, **given)
+            found = inverse_propensity_loss(scores, clicks, weights=weights, **given)
+            return over_documents(found, where)
         if loss == "softmax":
             return softmax_loss(scores, clicks, **given)
         if loss == "softmax_ips":
