@@ -21,6 +21,7 @@ from twotowers.claims.claims import (
     TooFewRuns,
     apart,
     in_order,
+    rows_of,
     seed_means,
 )
 from twotowers.claims.conditions import above, at_least, at_most, below, exactly, significant
@@ -331,10 +332,7 @@ def agreement_is_worth_more(results):
 
 def turned(results: pd.DataFrame, gain: str) -> pd.Series:
     """Percent that two towers gain at each value of each knob."""
-    rows = select(results, setting="knobs", gain=gain)
-    if rows.empty:
-        raise NotTestable("no results of knobs")
-    return rows.groupby(["knob", "at"])["value"].mean()
+    return rows_of(results, setting="knobs", gain=gain).groupby(["knob", "at"])["value"].mean()
 
 
 @CLAIMS.add(
