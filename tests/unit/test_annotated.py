@@ -7,6 +7,7 @@ from scipy.stats import ttest_rel
 
 from twotowers.claims.annotated import joined_by_number, logged_ndcg, nll_of_pages, of_each_query
 from twotowers.claims.paired import against_baseline
+from twotowers.methods.chance import NO_CLICK
 
 QUERIES, DOCUMENTS = 7, 14
 RNG = np.random.default_rng(3)
@@ -155,3 +156,14 @@ def test_groups_of_tests():
 def test_what_cannot_be_tested(change, message):
     with pytest.raises(ValueError, match=message):
         against_baseline(**{"values": runs(), "baseline": "naive"} | change)
+
+
+def test_chance_is_the_mean_over_draws():
+    rng = np.random.default_rng(0)
+    scores = rng.random((40_000, 3))
+    labels, where = np.broadcast_to([2, 0, 1], scores.shape), np.ones(scores.shape, bool)
+    drawn = of_each_query(scores, labels, where=where)
+    for name, value in of_each_query(0 * scores[:1], labels[:1], where=where[:1]).items():
+        assert value.item() == pytest.approx(drawn[name].mean(), rel=0.02)
+    assert pytest.approx(np.logaddexp(0, scores).mean(), abs=1e-3) == NO_CLICK
+    assert pytest.approx(np.logaddexp(0, -scores).mean(), abs=1e-3) == NO_CLICK - 0.5

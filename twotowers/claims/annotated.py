@@ -16,7 +16,7 @@ def of_each_query(scores, labels, *, where) -> dict[str, np.ndarray]:
 
     Args:
         scores, labels, where: [queries, documents], as in `twotowers.claims.metrics.ndcg`.
-            Documents with equal scores are ranked in their order.
+            Documents with equal scores count by expectation.
 
     Returns:
         metric -> [queries]; 0 for a query without a relevant document.

@@ -1,4 +1,4 @@
-"""Rank at random: scores are uniform in (0, 1), drawn anew for each seed."""
+"""Rank at random, in expectation: all scores are equal, and metrics take each order as likely."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from functools import partial
 import numpy as np
 
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.randomness import stream
+
+NO_CLICK = np.logaddexp(0, (np.arange(1000) + 0.5) / 1000).mean()
+"""The mean of ln(1 + e^u) over u in (0, 1): the loss of no click. That of a click is 1/2 less."""
 
 
 def fit(task: Task) -> list[Fitted]:
     """Rank by chance; the model and the tower are not used.
 
-    A click's log-odds are taken for the score (Hager 2026, Table 3.3).
+    Scores are uniform in (0, 1), and a click's log-odds (Hager 2026, Table 3.3). What is measured
+    is the mean over all draws.
     """
-
-    def scores(inputs: np.ndarray) -> np.ndarray:
-        return stream("random ranker", task.seed, len(inputs)).random(inputs.shape[:2])
-
     return [
-        Fitted(scores=scores, page_losses=partial(losses, scores, log), learns=False)
+        Fitted(
+            scores=lambda inputs: np.zeros(inputs.shape[:2]),
+            page_losses=partial(losses, log),
+            learns=False,
+        )
         for log, _ in task.lanes
     ]
 
 
-def losses(scores, log: int, split: Split) -> tuple[np.ndarray, np.ndarray]:
-    """-ln P(click or none, as observed) at each position, twice."""
-    pages = split.sessions[log]
-    found = scores(split.inputs)[pages.query[:, None], pages.documents]
-    each = np.logaddexp(0, np.where(pages.clicks, -found, found))
+def losses(log: int, split: Split) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of -ln P(click or none, as observed) at each position, twice."""
+    each = NO_CLICK - split.sessions[log].clicks / 2
     return each, each

@@ -11,7 +11,7 @@ from twotowers.claims.statistics import from_moments
 from twotowers.report.charts import Curves
 
 BINS = 10
-FEW = 5
+FEW = 20
 """Bins of fewer queries are in the csv alone: they would set the axis."""
 METRIC = "ndcg@10"
 PANELS = {"ndcg@10": "nDCG@10", "gain": "less a random ranking"}

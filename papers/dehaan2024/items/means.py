@@ -61,5 +61,6 @@ def _written(cells: pd.DataFrame, key: tuple) -> str:
     if key not in cells.index:
         return "--"
     value, high = cells.loc[key, ["value", "high"]]
-    half = "" if pd.isna(high) else rf" \pm {high - value:.4f}".replace(" 0.", " .")
-    return f"${value:.3f}{half}$"
+    half = f"{high - value:.4f}".removeprefix("0")
+    # What no seed moves has no interval.
+    return f"${value:.3f}$" if half in ("nan", ".0000") else rf"${value:.3f} \pm {half}$"
