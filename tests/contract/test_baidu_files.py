@@ -79,7 +79,8 @@ def run(request, folder, tmp_path_factory):
 def test_files_without_checksums_are_unverified(run):
     paper, planner, _ = run
     found = needs_data(planner, paper.key)
-    assert set(found.values()) == {UNVERIFIED}
+    # The knobs of hager2024 are turned on logs of their own.
+    assert {kind for name, kind in found.items() if name != "knobs"} == {UNVERIFIED}
 
 
 def test_settings_fit_real_files(run):
