@@ -137,8 +137,7 @@ def clicks_of(log: Mapping) -> dict:
             (number > 1).mean(),
         ],
         "click rate at rank 1": rates[0],
-        "click rate over that of rank 1, ranks 2 to 9": rates[1:9] / rates[0],
-        "click rate over that of rank 1, rank 10": rates[9] / rates[0],
+        "click rate over that of rank 1, ranks 2 to 10": rates[1:] / rates[0],
     }
 
 
