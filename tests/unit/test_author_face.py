@@ -333,6 +333,7 @@ def test_a_wrong_user_is_told(clicks, user, told):
     ("change", "told"),
     [
         ({"model": "pbm"}, "expected a `TwoTower`"),
+        ({"model": tt.TwoTower(click_model="pbm")}, "model: 'pbm' .*'position_based', its full"),
         ({"method": tt.Method("likelihod")}, "method: .*did you mean 'likelihood'"),
         ({"method": tt.Method("ips", weighting="all")}, "method.weighting: 'all' is not allowed"),
         ({"training": {"bacth": 3}}, "training.bacth: unknown .*did you mean 'batch'"),
@@ -352,7 +353,6 @@ def test_a_wrong_argument_is_named(clicks, change, told):
 @pytest.mark.parametrize(
     ("part", "told"),
     [
-        ({"click_model": "pbm"}, "'pbm' .*'position_based', its full"),
         ({"relevance": "depe"}, "tower: 'depe' is unknown .*did you mean 'deep'"),
         ({"relevance": dict}, "tower: .*a class derived from Tower"),
         ({"relevance": tt.Tower(Scaled, scale=-1)}, "tower.scale: -1 "),

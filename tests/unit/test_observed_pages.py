@@ -245,8 +245,10 @@ def test_examination_is_harvested_and_weights_clicks(parts):
         {"kind": "document_rate", "tower": "linear"},
         training=training,
     )
-    assert 5 < len(curve) < len(weights)  # Not all positions are known.
+    assert 1 < len(curve) < len(weights)  # Not all positions are known.
     assert np.isfinite(curve).all()
-    assert np.minimum(curve, 0).tolist() == pytest.approx(weights[curve.index].tolist())
+    # A weight has a floor: of so few pages, a position may have next to no clicks.
+    known = np.clip(curve, np.log(1e-6), 0)
+    assert known.tolist() == pytest.approx(weights[curve.index].tolist())
     assert (weights <= 0).all()
     assert np.isfinite(weights).all()

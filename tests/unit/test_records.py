@@ -45,7 +45,7 @@ def test_seconds_on_cores_are_those_of_work_not_of_waiting(tmp_path):
 def test_jobs_take_all_their_seconds_and_the_most_memory_or_it_is_unknown(tmp_path):
     logs = [tmp_path / "a.log", tmp_path / "b.log"]
     for log, took, memory in zip(logs, (1.5, 20), (812, 97), strict=True):
-        log.write_text(f"rule: fit\nseconds: {took}\nmemory: {memory} MB\noutcome: done\n")
+        log.write_text(f"rule: fit\nprocessor: {took}\nmemory: {memory} MB\noutcome: done\n")
     assert cost(logs) == {"seconds": 21.5, "megabytes": 812}
     unknown = {"seconds": None, "megabytes": None}
     logs[0].write_text("rule: fit\n")

@@ -77,7 +77,9 @@ def made_at(experiment: dict, scale: str) -> dict:
         }
         for section in ("settings", "studies")
     }
-    return {**experiment, **left, "items": kept}
+    of_scale = values.get("logs", {})
+    logs = {name: log | of_scale.get(name, {}) for name, log in experiment["logs"].items()}
+    return {**experiment, **left, "logs": logs, "items": kept}
 
 
 @dataclass(frozen=True)

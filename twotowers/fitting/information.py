@@ -42,6 +42,7 @@ from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
+from twotowers.errors import InputError
 from twotowers.files.blocks import blocks, in_order
 from twotowers.fitting.chain_information import STEP, Entries, information_of_chain
 from twotowers.fitting.chains import is_chain
@@ -114,6 +115,13 @@ def intervals(
     Returns:
         what is known, by part.
     """
+    model = statistics.model
+    if model.counts is None and model.expectations is None:
+        raise InputError(
+            f"{type(model).__name__} has neither counts nor expectations",
+            field="uncertainty",
+            expected="a model that counting or EM fits",
+        )
     kind = _Rates if isinstance(statistics, Totals) else _Point
     point = kind(statistics, parameters, prior or Prior())
     variance, slope = point.variance(), point.slope()

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from twotowers.errors import InputError
 from twotowers.files.distinct import number_rows
 from twotowers.logs.counted import Counts
 from twotowers.logs.log import Block, Log
@@ -198,6 +199,12 @@ class Statistics:
             PER_JUMP: (lambda: position * length + last, length * length),
             ONCE: (lambda: np.broadcast_to(0, pair.shape), 1),
         }
+        if unknown := set(model.parts.values()) - set(by):
+            raise InputError(
+                f"{type(model).__name__} has parts per {', '.join(unknown)}",
+                field="parts",
+                expected=f"one per {', '.join(by)}",
+            )
         index = {part: by[kind][0]() for part, kind in model.parts.items()}
         sizes = {part: by[kind][1] for part, kind in model.parts.items()}
         return cls(model, index, sizes, clicks, where, number)

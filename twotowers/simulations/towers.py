@@ -94,7 +94,8 @@ class TwoTower(Trained):
         with suppress(ModuleNotFoundError):  # `fit` says what to install.
             from twotowers.experiment.settings import Model  # here: it takes JAX and a second
 
-            read(Model, self.settled())
+            parts = {"tower": self.relevance, "examination": self.examination}
+            read(Model, {**parts, "features": self.features})
 
     def settled(self) -> dict[str, Any]:
         """The model as a paper has it."""
