@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from twotowers.errors import InputError
+from twotowers.fits.reduction import as_read_by
 from twotowers.logs.click_log import ClickLog, check_pages
 from twotowers.logs.page_arrays import Pages, page_arrays
 from twotowers.models.protocol import ClickModel
@@ -23,14 +23,7 @@ def pages_to_predict(log: ClickLog, model: ClickModel, positions: int) -> Pages:
         positions: of the fit's longest page.
     """
     check_pages(log)
-    log = log if model.gaps else log.closed()
-    if log.longest > positions:
-        raise InputError(
-            f"a page shows {log.longest} documents",
-            path=log.source,
-            field="documents",
-            expected=f"1 to {positions}, as the fit has; `positions` allows more",
-        )
+    log = as_read_by(model, log, positions, source=", as the fit has")
     return page_arrays(log, positions=positions)
 
 

@@ -58,17 +58,32 @@ def reduced(log: ClickLog, name: str, model: ClickModel, positions: int | None) 
         by_position = places.clicks / places.impressions
         rates = float(by_position[0]), float(places.clicks.sum() / places.impressions.sum())
         return Reduced(*sufficient(model, counts, longest), longest, rates)
-    log = log if model.gaps else log.closed()
+    log = as_read_by(model, log, positions)
     longest = log.longest if positions is None else positions
-    if log.longest > longest:
+    check_clicks(log, log.shown, log.clicks)
+    return Reduced(*sufficient(model, log, longest), longest, log.rates)
+
+
+def as_read_by(
+    model: ClickModel, log: ClickLog, positions: int | None, *, source: str = ""
+) -> ClickLog:
+    """The log, with its gaps closed for a model that has none.
+
+    Args:
+        model: the click model.
+        log: a log of pages.
+        positions: the most that a page may have; None for any number.
+        source: where this number is from, for the message of an InputError.
+    """
+    log = log if model.gaps else log.closed()
+    if positions is not None and log.longest > positions:
         raise InputError(
             f"a page shows {log.longest} documents",
             path=log.source,
             field="documents",
-            expected=f"1 to {longest}; `positions` allows more",
+            expected=f"1 to {positions}{source}; `positions` allows more",
         )
-    check_clicks(log, log.shown, log.clicks)
-    return Reduced(*sufficient(model, log, longest), longest, log.rates)
+    return log
 
 
 def check_of_documents(name: str, model: ClickModel) -> None:

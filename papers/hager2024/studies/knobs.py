@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
 from twotowers.claims.metrics import dcg
 from twotowers.randomness import stream
 from twotowers.standins.baidu import LARGEST_POOL, Law, World
 
-POSITIONS, STEPS, RIDGE = 10, 8, 1e-3
+POSITIONS, RIDGE = 10, 1e-3
 
 
 def run(
@@ -48,9 +48,9 @@ def run(
             changes = {"agreement": at} if knob == "agreement" else {}
             if knob == "policy":
                 changes = {"ranked": at**0.5, "form": max(0.99 - at, 0)}
-            told = at if knob == "features" else 1
+            share = at if knob == "features" else 1
             world = World(sessions, seed, law.but(**changes))
-            measured = zip(("clicks", "ranking"), gains(world, queries, told), strict=True)
+            measured = zip(("clicks", "ranking"), gains(world, queries, share), strict=True)
             rows += [
                 {"knob": knob, "at": at, "gain": gain, "value": each} for gain, each in measured
             ]
@@ -58,7 +58,7 @@ def run(
     return table.astype({"position": "Int64", "value": float})
 
 
-def gains(world: World, queries: int, told: float) -> Iterator[float]:
+def gains(world: World, queries: int, share: float) -> Iterator[float]:
     """In percent: how much lower the loss of held-out clicks is, and how much higher DCG@10."""
     pages = list(world.pages())
     session, query, clicks, where, traits = (
@@ -72,7 +72,7 @@ def gains(world: World, queries: int, told: float) -> Iterator[float]:
     def features(traits: np.ndarray, query: np.ndarray) -> np.ndarray:
         """[rows, 5] of documents [rows, 4], whose query each row has."""
         noise = rng.standard_normal(traits.shape)
-        shown = np.sqrt(told) * traits + np.sqrt(1 - told) * noise
+        shown = np.sqrt(share) * traits + np.sqrt(1 - share) * noise
         return np.column_stack([shown, world.warmth(query)])
 
     page, place = np.nonzero(where)
@@ -86,7 +86,10 @@ def gains(world: World, queries: int, told: float) -> Iterator[float]:
     losses, worth = [], []
     for bias in (np.ones((len(inputs), 1)), positions):
         design = np.hstack([inputs, bias])
-        weights = fitted(design[train], clicked[train])
+        ranker = LogisticRegression(
+            C=1 / RIDGE, fit_intercept=False, solver="newton-cholesky", tol=1e-8
+        )
+        (weights,) = ranker.fit(design[train], clicked[train]).coef_
         logits = design[~train] @ weights
         losses.append(np.logaddexp(0, np.where(clicked[~train], -logits, logits)).mean())
         scores = np.zeros(seen.shape)
@@ -94,14 +97,3 @@ def gains(world: World, queries: int, told: float) -> Iterator[float]:
         worth.append(dcg(scores, labels, where=seen, topn=10).mean())
     yield 100 * (1 - losses[1] / losses[0])
     yield 100 * (worth[1] / worth[0] - 1)
-
-
-def fitted(design: np.ndarray, clicks: np.ndarray) -> np.ndarray:
-    """[columns] weights of a logistic regression, by Newton's steps."""
-    weights = np.zeros(design.shape[1])
-    for _ in range(STEPS):
-        chance = expit(design @ weights)
-        gradient = design.T @ (clicks - chance) - RIDGE * weights
-        curvature = (design * (chance * (1 - chance))[:, None]).T @ design
-        weights += np.linalg.solve(curvature + RIDGE * np.eye(len(weights)), gradient)
-    return weights
