@@ -90,8 +90,9 @@ def choose(*, log: str, name: str) -> dict:
 
 
 def fit(*, log: str, name: str, prior: dict, wanted: float | None) -> dict:
-    """Seconds from the file to parameters whose held-out conditional perplexity is as wanted or
-    lower; or, if none is, to those of the last tolerance."""
+    """Seconds from the file to the first parameters that reach a held-out conditional perplexity.
+
+    If none reaches it, the seconds to the parameters of the last tolerance."""
     model, parts = model_of(name)[1], dict(prior)
     imagined = Prior(*parts.pop(""), {part: tuple(each) for part, each in parts.items()})
     test, found = read_page_arrays(f"{log}/test.parquet", positions=LENGTH), {}

@@ -135,8 +135,8 @@ def no_drop(results):
     ranking, too.
     """
     each = queries(results, ["two-tower", "random"])
-    gain, room = each["two-tower"] - each["random"], 1 - each["random"]
-    lead = gain - gain.sum() / room.sum() * room
+    gain, most = each["two-tower"] - each["random"], 1 - each["random"]
+    lead = gain - gain.sum() / most.sum() * most
     return lead[each["policy"] > each["policy"].mean()].mean()
 
 

@@ -98,7 +98,7 @@ def cell_splits(log: ClickLog, table: pd.DataFrame | None, positions: int) -> Di
 
 
 def _divided_evenly(inputs: np.ndarray, shown: np.ndarray, clicked: np.ndarray) -> list[np.ndarray]:
-    """The same units, where one with many impressions becomes several with equal parts of them.
+    """The same units. A unit with many impressions is split into several with equal parts of them.
 
     None has more impressions than the mean unit then, and there are at most twice as many. A step
     draws units alike, so one of most of the log's impressions would make its gradient noise.

@@ -36,7 +36,7 @@ def check_out(
 
 
 def check_pages_of(log: Log, source: Source) -> None:
-    """Raise InputError for a log without pages, or a page with no document or too many."""
+    """Raise InputError if the log has no page, or if a page has no document or too many."""
     for each in log.blocks:
         wrong = np.flatnonzero((each.lengths < 1) | (each.lengths > MOST_POSITIONS))
         if len(wrong):

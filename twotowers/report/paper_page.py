@@ -33,8 +33,8 @@ OF_PAGE = ("key", "title", "citation", "provenance", "digest", "findings")
 SUMMARISED = (*OF_PAGE, "items", "claims", "gates")
 """What a summary has; one that another version wrote may lack some of it."""
 PROVENANCE = ("datasets", "scale", "seeds", "version", "seconds", "megabytes")
-"""What a page says of a run. `datasets` has the kind of each data set. `seconds` are those of a
-processor, of all jobs, and `megabytes` those of the largest."""
+"""What a page says of a run. `datasets` has the kind of each data set. `seconds` are the
+processor time of all jobs. `megabytes` are the memory of the largest job."""
 
 PREVIEW = 7, 5
 """Rows and columns of the small picture of a table."""
