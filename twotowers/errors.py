@@ -42,8 +42,8 @@ class InputError(ValueError):
         text = ": ".join(part for part in parts if part)
         text = f"{text} (expected {_shortened(expected)})" if expected else text
         self.settings = dict(settings or {})
-        told = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
-        super().__init__(f"{text}{TRY}{told})" if told else text)
+        proposed = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        super().__init__(f"{text}{TRY}{proposed})" if proposed else text)
 
 
 def _shortened(text: str | None) -> str | None:

@@ -80,8 +80,8 @@ def test_the_thesis_test_is_students():
 
 def test_one_printed_mark_does_not_follow(theories):
     found = judge(AT["19"], theories)
-    told = "marks not given = istella naive arp; differences not marked = none"
-    assert found.measured.endswith(told)
+    ending = "marks not given = istella naive arp; differences not marked = none"
+    assert found.measured.endswith(ending)
     # 9.191 (.154) against 8.911 (.212) over ten runs, by scipy.
     p = stats.ttest_ind_from_stats(9.191, 0.154, 10, 8.911, 0.212, 10).pvalue
     assert 0.003 < p < 0.004

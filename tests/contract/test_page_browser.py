@@ -43,7 +43,7 @@ def test_a_phone_shows_every_column_of_a_comparison(overview):
 
 
 def choose(tab, **fields) -> dict:
-    """Fill the form as a reader does; returns what is shown then, what is told, and the address."""
+    """Fill the form as a reader does; returns what is shown then, the number of verdicts, and the address."""
     return json.loads(
         tab.evaluate(
             f"""(() => {{
@@ -54,7 +54,7 @@ def choose(tab, **fields) -> dict:
               return JSON.stringify({{
                 shown: [...document.querySelectorAll(".claims > li")]
                   .filter(row => row.checkVisibility()).map(row => row.id),
-                told: form.querySelector("output").textContent,
+                number: form.querySelector("output").textContent,
                 address: location.hash,
               }});
             }})()"""
@@ -65,7 +65,7 @@ def choose(tab, **fields) -> dict:
 def test_verdicts_are_filtered_and_searched_and_the_address_remembers(overview):
     with opened(overview, DESK) as tab:
         everything = choose(tab)
-        assert everything["told"] == f"{len(everything['shown'])} of 12 verdicts"
+        assert everything["number"] == f"{len(everything['shown'])} of 12 verdicts"
         failed = choose(tab, verdict="contradicted")
         assert failed["shown"] == ["sample2025-claim-5b", "sample2026-claim-5b"]
         both = choose(tab, verdict="", paper="sample2026", words="REAL confounded")
@@ -73,7 +73,7 @@ def test_verdicts_are_filtered_and_searched_and_the_address_remembers(overview):
         none = choose(tab, stands="simulation", words="no such word")
         assert none == {
             "shown": [],
-            "told": "0 of 12 verdicts",
+            "number": "0 of 12 verdicts",
             "address": "#verdicts?paper=sample2026&stands=simulation&words=no+such+word",
         }
         # What only the folded part says is found too.

@@ -48,7 +48,7 @@ SCALES, RATES, SEEDS, QUERIES = (0.2, 0.6, 1.0), (0.1, 0.3, 0.5), (1, 2), 60
 
 
 def lane_rows(setting, weight, level, lanes, rng):
-    """One lane: what is told of it, with the queries' nDCG about its level."""
+    """One lane's evidence, with the queries' nDCG about its level."""
     of_queries = level + QUERY_LEVEL + 0.01 * rng.normal(size=QUERIES)
     base = {"setting": setting, "mixing_weight": weight, **lanes}
     yield {**base, "metric": "ndcg@5", "value": of_queries.mean()}

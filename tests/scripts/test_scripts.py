@@ -327,8 +327,8 @@ def test_a_click_log_is_fetched_and_parsed(tmp_path, monkeypatch):
         (70001, 6, 2, 1, 1),
         (70002, 5, 1, 1, 0),
     ]
-    told = {"pages": 3, "clicks": 3, "repeated_clicks": 0, "clicks_off_page": 1}
-    assert seen_in(tmp_path / "log.parquet") == told
+    counted = {"pages": 3, "clicks": 3, "repeated_clicks": 0, "clicks_off_page": 1}
+    assert seen_in(tmp_path / "log.parquet") == counted
 
 
 # Page 2 has two clicks on one document, page 3 a click off the page.

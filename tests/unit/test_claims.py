@@ -232,15 +232,15 @@ def test_a_judge_must_measure_what_the_conditions_ask_for(values):
 
 
 def test_a_claim_about_several_lanes_has_a_part_for_each():
-    told = Claims(origin=OURS)
+    claims = Claims(origin=OURS)
     lanes = {"one": {"lane": 1}, "two": {"lane": 2}}
 
-    @told.add("10", "fig1", "Sec. 1", "It is so", exactly("the lane", 1), parts=lanes)
-    @told.add("9", "fig1", "Sec. 1", "It is", exactly("the lane", 2), lane=2)
+    @claims.add("10", "fig1", "Sec. 1", "It is so", exactly("the lane", 1), parts=lanes)
+    @claims.add("9", "fig1", "Sec. 1", "It is", exactly("the lane", 2), lane=2)
     def of_lane(frame, lane):
         return lane
 
-    found = {claim.id: claim for claim in in_order(told)}
+    found = {claim.id: claim for claim in in_order(claims)}
     assert list(found) == ["9", "10a", "10b"]
     assert [claim.statement for claim in found.values()] == [
         "It is",

@@ -74,17 +74,20 @@ def test_it_is_the_poisson_fit_with_an_effect_per_pair():
 
 def influences(counts, curve):
     """[clusters, K] Q s_g, one query after the other, with loops."""
-    factors, told = counts.factors, counts.where()
+    factors, rows_of = counts.factors, counts.where()
     theta, laplacian, scores = np.log(curve.estimate), np.zeros((factors, factors)), {}
     shares = {}
-    for pair in range(len(told.cluster)):
-        rows = told.pair == pair
+    for pair in range(len(rows_of.cluster)):
+        rows = rows_of.pair == pair
         n, c = np.zeros(factors), np.zeros(factors)
-        n[told.factor[rows]], c[told.factor[rows]] = told.impressions[rows], told.clicks[rows]
+        n[rows_of.factor[rows]], c[rows_of.factor[rows]] = (
+            rows_of.impressions[rows],
+            rows_of.clicks[rows],
+        )
         p = n * np.exp(theta) / (n @ np.exp(theta))
         own = c.sum() * (np.diag(p) - np.outer(p, p))
         laplacian += own
-        query = told.cluster[pair]
+        query = rows_of.cluster[pair]
         scores[query] = scores.get(query, 0) + c - c.sum() * p
         shares[query] = shares.get(query, 0) + own
     return laplacian, [scores[q] for q in sorted(scores)], [shares[q] for q in sorted(shares)]
@@ -225,8 +228,8 @@ def enumerated(n, c, theta):
 )
 def test_the_conditional_logit_is_exact(n, c):
     theta = np.array([0.3, -1.2, 2.0])[: len(n)]
-    told = PairCounts.of_arrays([0] * len(n), range(len(n)), n, c)
-    moments, other = logit_moments(told, theta), logit_moments(told, theta * 0)
+    rows_of = PairCounts.of_arrays([0] * len(n), range(len(n)), n, c)
+    moments, other = logit_moments(rows_of, theta), logit_moments(rows_of, theta * 0)
     mean, covariance, chance = enumerated(n, c, theta)
     assert moments.expected == pytest.approx(mean, rel=1e-10)
     assert moments.information == pytest.approx(covariance, abs=1e-10)
@@ -237,9 +240,9 @@ def test_the_conditional_logit_is_exact(n, c):
 def test_large_counts_need_few_terms_and_stay_exact():
     # Two cells with as many impressions: the noncentral hypergeometric law.
     n, c, odds = np.array([40_000, 30_000]), np.array([9_000, 5_000]), 0.6
-    told = PairCounts.of_arrays([0, 0], [0, 1], n, c)
+    rows_of = PairCounts.of_arrays([0, 0], [0, 1], n, c)
     law = nchypergeom_fisher(n.sum(), n[0], c.sum(), 1 / odds)
-    moments = logit_moments(told, np.log([1, odds]))
+    moments = logit_moments(rows_of, np.log([1, odds]))
     assert moments.expected[0] == pytest.approx(law.mean(), rel=1e-8)
     assert moments.information[0, 0] == pytest.approx(law.var(), rel=1e-6)
 

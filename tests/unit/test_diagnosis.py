@@ -91,7 +91,7 @@ def said(four) -> dict[str, tt.Diagnosis]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "identified", "expected", "told"),
+    ("kind", "identified", "expected", "phrase"),
     [
         ("strong", True, ["green", "green", "green"], "Yes, at all 6 positions"),
         (
@@ -104,10 +104,10 @@ def said(four) -> dict[str, tt.Diagnosis]:
         ("fixed", False, ["green", "red", "red"], "No document was shown at two positions"),
     ],
 )
-def test_four_logs(four, said, kind, identified, expected, told):
+def test_four_logs(four, said, kind, identified, expected, phrase):
     log, found = four[kind], said[kind]
     assert colours(found) == expected
-    assert told in found.recommendations[1].answer
+    assert phrase in found.recommendations[1].answer
     assert tt.identify(log).identified == identified
     curve = tt.propensities(log).frame()
     beyond = (curve["reason"] == "") & curve["estimate"].notna()
@@ -173,9 +173,9 @@ def test_equal_pages_that_chance_explains_are_no_copies():
     )
     half = rows[: pages // 2]
     copied = pd.concat([half, half.assign(session=half["session"] + pages)])
-    for given, told in ((rows, 0), (copied, 1)):
+    for given, copies in ((rows, 0), (copied, 1)):
         log = tt.read_log(given)
-        assert len([*copied_lines(log)]) == told
+        assert len([*copied_lines(log)]) == copies
 
 
 @pytest.mark.parametrize("renamed", [False, True])
@@ -255,9 +255,9 @@ def test_missing_positions_are_told_and_kept():
     found = tt.diagnose(kept)
     assert found.recommendations[0].answer == "Mostly: positions are missing on 1,500 pages."
     expected = tt.propensities(cells_of(*pages_of("strong", 3_000))).frame()
-    told = found.propensities.frame()
-    assert told["position"].tolist() == expected["position"].tolist()
-    far = np.abs(np.log(told["estimate"] / expected["estimate"])) > 3 * expected["error"] + 1e-9
+    curve = found.propensities.frame()
+    assert curve["position"].tolist() == expected["position"].tolist()
+    far = np.abs(np.log(curve["estimate"] / expected["estimate"])) > 3 * expected["error"] + 1e-9
     assert not far.any()
 
 
@@ -322,16 +322,16 @@ def test_an_index_of_pandas_is_no_feature(tmp_path, featured):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "phrase"),
     [
         ({"one": "no number"}, "row 1: no number was found"),
         ({"query": -1, "document": range(600)}, "no query-document pair of the log has features"),
         ({"query": 0, "document": 0}, "row 2: a query and document that came before"),
     ],
 )
-def test_bad_features_are_refused(featured, change, told):
+def test_bad_features_are_refused(featured, change, phrase):
     log, features = featured
-    with pytest.raises(tt.InputError, match=told):
+    with pytest.raises(tt.InputError, match=phrase):
         tt.diagnose(log, features.assign(**change))
 
 
@@ -369,11 +369,11 @@ def test_two_bias_factors_and_frames_of_the_caller():
 
 
 def test_forms_are_compared_with_numbers(said):
-    told = {kind: answers(found, "models") for kind, found in said.items()}
+    said_of = {kind: answers(found, "models") for kind, found in said.items()}
     numbers = r"0\.\d+ \(0\.\d+ to 0\.\d+\)"
     both = rf"at position \d: examination {numbers}, odds {numbers}, \d+% apart, error \d"
-    assert re.search(f"Of 5 ratios compared they differ most {both}", told["strong"])
-    assert "cannot be compared" in told["fixed"]
+    assert re.search(f"Of 5 ratios compared they differ most {both}", said_of["strong"])
+    assert "cannot be compared" in said_of["fixed"]
     table = said["strong"].tables()["forms"].dropna()
     logs = np.log(table["examination"] / table["estimate"])
     np.testing.assert_allclose(table["difference"], logs)

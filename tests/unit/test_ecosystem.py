@@ -27,9 +27,9 @@ def test_the_citation_is_that_of_the_package():
 
 def test_a_release_has_one_date():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    version, told = re.search(r"^## (\S+), (.+)$", text, re.MULTILINE).groups()
+    version, released = re.search(r"^## (\S+), (.+)$", text, re.MULTILINE).groups()
     assert version == CITATION["version"]
-    assert told == str(CITATION.get("date-released", "not yet released"))
+    assert released == str(CITATION.get("date-released", "not yet released"))
 
 
 def test_the_citation_names_every_paper():
@@ -39,12 +39,14 @@ def test_the_citation_names_every_paper():
         name = f"{author['given-names']} {author['family-names']}"
         references.append((name, str(each["year"]), f"doi:{each['doi']}" if "doi" in each else ""))
     for path in sorted((ROOT / "papers").glob("*/experiment.yaml")):
-        told = re.search(r'^citation: "(.*)"$', path.read_text(encoding="utf-8"), re.MULTILINE)[1]
+        citation = re.search(r'^citation: "(.*)"$', path.read_text(encoding="utf-8"), re.MULTILINE)[
+            1
+        ]
         (own,) = [
             (author, year, doi)
             for author, year, doi in references
-            if told.startswith(author) and year in told and ("doi:" not in told or doi)
-            if doi in told
+            if citation.startswith(author) and year in citation and ("doi:" not in citation or doi)
+            if doi in citation
         ]
         references.remove(own)
     assert not references

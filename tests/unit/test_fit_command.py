@@ -425,13 +425,13 @@ def judge(log):
 
 
 @pytest.mark.parametrize("command", [fit, compare, judge])
-def test_a_log_that_was_appended_twice_is_told(log, capsys, command):
+def test_a_log_that_was_appended_twice_is_named(log, capsys, command):
     rows = pd.read_csv(log).assign(query=lambda rows: rows["session"] % 97)
     again = rows.assign(session=rows["session"] + 10_000)
     pd.concat([rows, again]).to_csv(log, index=False)
     assert command(log) == 0
-    told = "600 of 1,200 pages are there again, 600 pages further on"
-    assert told in capsys.readouterr().out
+    sentence = "600 of 1,200 pages are there again, 600 pages further on"
+    assert sentence in capsys.readouterr().out
     rows.to_csv(log, index=False)
     assert command(log) == 0
     assert "there again" not in capsys.readouterr().out

@@ -208,7 +208,7 @@ def test_counted_columns_are_those_of_the_rows(tmp_path, columns, ending):
     assert len(found) == shown.groupby(names).ngroups
 
 
-def test_a_count_that_others_hide_is_told(tmp_path):
+def test_a_count_that_others_hide_is_named(tmp_path):
     """The sum of both rows has no more clicks than impressions, but the second row has."""
     path = write(tmp_path / "log.csv", [(1, 0, 1), (1, 0, 1)], impressions=[9, 1], clicks=[0, 2])
     with pytest.raises(InputError, match="clicks: row 2: 2 clicks on 1 impressions"):
@@ -302,7 +302,7 @@ def test_whole_positions_stored_as_floats_will_do():
         ("7,a,1,5\n7,,2,5\n", "document: row 2: a value is missing"),
     ],
 )
-def test_wrong_csv_files_are_told(tmp_path, capsys, text, message):
+def test_wrong_csv_files_are_named(tmp_path, capsys, text, message):
     path = tmp_path / "log.csv"
     path.write_text("query,document,position,impressions\n" + text)
     assert command(str(path)) == 2
@@ -375,16 +375,16 @@ def test_files_that_cannot_be_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("clicks", "told"),
+    ("clicks", "phrase"),
     [
         ([9, 5, 3, 4, 3, 2, 4], "verdict: identified up to one constant, but hardly: "),
         ([9, 5, 3, 4, 3, 2, 0], "but its clicks fall into 2 parts: "),
         ([0] * 7, "identified up to one constant, but no document was clicked: "),
     ],
 )
-def test_the_verdict_says_what_clicks_make_of_it(tmp_path, capsys, clicks, told):
+def test_the_verdict_says_what_clicks_make_of_it(tmp_path, capsys, clicks, phrase):
     path = write(tmp_path / "log.csv", JOINED, impressions=20, clicks=clicks)
     assert command(path) == 0
     out = capsys.readouterr().out
-    assert told in out
-    assert ("within a part, the weakest link" in out) == ("2 parts" in told)
+    assert phrase in out
+    assert ("within a part, the weakest link" in out) == ("2 parts" in phrase)

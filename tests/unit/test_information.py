@@ -69,13 +69,13 @@ def test_chains_in_closed_form_are_as_by_differences(name):
         """[pages, n, n] information of a page's log-odds; a single probability has place 0."""
         order = list(page)
         found = np.zeros((len(where), *[len(order) * LENGTH] * 2))
-        for one, at, other, by, told in entries(model, page, clicks, where):
+        for one, at, other, by, share in entries(model, page, clicks, where):
             index = []
             for part, place in ((one, at), (other, by)):
                 own = np.arange(LENGTH) * (model.parts[part] != ONCE) + order.index(part) * LENGTH
-                index.append(np.broadcast_to(own[place], told.shape))
-            rows = np.broadcast_to(np.arange(len(where))[:, None], told.shape)
-            np.add.at(found, (rows, *index), told)
+                index.append(np.broadcast_to(own[place], share.shape))
+            rows = np.broadcast_to(np.arange(len(where))[:, None], share.shape)
+            np.add.at(found, (rows, *index), share)
         return (found + found.swapaxes(1, 2)) / 2
 
     found = matrix(information_of_chain)

@@ -73,8 +73,8 @@ def test_weights_of_a_fit_say_where_they_are_its_prior(tmp_path):
     fitted.save(tmp_path / "pbm.parquet")
     for by in (fitted, tt.load(tmp_path / "pbm.parquet"), "pbm"):
         found = tt.weights(log, by=by)
-        told = found.frame()["reason"].tolist()
-        assert told == ["", "the log has no evidence; this is the fit's prior"]
+        reasons = found.frame()["reason"].tolist()
+        assert reasons == ["", "the log has no evidence; this is the fit's prior"]
         found.write(tmp_path / "weights.csv")
         rows = pd.read_csv(tmp_path / "weights.csv")
         assert rows["doubtful"].tolist() == [0, 1] * 300
@@ -187,8 +187,8 @@ def test_judgments_of_a_loaded_fit_do_not_know_its_log(tmp_path):
 def test_numbers_of_numpy_are_numbers(fitted):
     for grades in (np.int64(3), np.int32(3), 3):
         assert set(fitted.judgments(grades=grades).frame()["grade"]) == {1, 2}
-    told = fitted.judgments(grades=np.array([0.2, 0.45]), min_impressions=np.int64(2))
-    assert told.thresholds == (0.2, 0.45)
+    graded = fitted.judgments(grades=np.array([0.2, 0.45]), min_impressions=np.int64(2))
+    assert graded.thresholds == (0.2, 0.45)
     assert tt.weights(pages(100), clip=np.float32(3)).clip == 3
 
 
@@ -206,9 +206,10 @@ def test_what_judgments_cannot_do_is_told_before_the_fit(tmp_path, monkeypatch, 
     monkeypatch.setattr("twotowers.fits.fitting.Fitter.fit", never)
     out = ["--out", str(tmp_path / "out")]
     assert main(["judgments", str(tmp_path / "log.csv"), *out, "--to", "csv", *arguments]) == 2
-    told = {"--to": "has several lines", "--model": "model: "}
+    named = {"--to": "has several lines", "--model": "model: "}
     assert (
-        told.get(arguments[0], arguments[0].strip("-").replace("-", "_")) in capsys.readouterr().err
+        named.get(arguments[0], arguments[0].strip("-").replace("-", "_"))
+        in capsys.readouterr().err
     )
     assert not (tmp_path / "out").exists()
 
@@ -225,7 +226,7 @@ def test_ids_with_several_lines_are_told_before_the_fit(counted):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"grades": "4"}, "a number of grades, or rising thresholds"),
         ({"grades": 4.0}, "a number of grades, or rising thresholds"),
@@ -239,8 +240,8 @@ def test_ids_with_several_lines_are_told_before_the_fit(counted):
         ({"min_impressions": 0}, "min_impressions"),
     ],
 )
-def test_bad_arguments_of_judgments_are_told(fitted, options, told):
-    with pytest.raises(tt.InputError, match=told):
+def test_bad_arguments_of_judgments_are_named(fitted, options, message):
+    with pytest.raises(tt.InputError, match=message):
         fitted.judgments(**options)
 
 
@@ -408,7 +409,7 @@ def test_the_command_writes_weights(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"clip": 0.5}, "clip"),
         ({"by": "odds"}, "ratios of odds"),
@@ -418,8 +419,8 @@ def test_the_command_writes_weights(tmp_path, capsys):
         ({"bias": []}, "a list of names of columns"),
     ],
 )
-def test_bad_arguments_of_weights_are_told(options, told):
-    with pytest.raises(tt.InputError, match=told):
+def test_bad_arguments_of_weights_are_named(options, message):
+    with pytest.raises(tt.InputError, match=message):
         tt.weights(pages(100), **options)
 
 
@@ -475,13 +476,13 @@ def test_a_chosen_prior_is_saved_and_told(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("prior", "message"),
     [(["chosn"], "'chosen'"), (["chosen", "--prior-mean", ".1"], "a mean of its own")],
 )
-def test_bad_priors_are_told(tmp_path, capsys, told, message):
+def test_bad_priors_are_named(tmp_path, capsys, prior, message):
     log = tmp_path / "log.parquet"
     sparse(50).to_parquet(log)
-    assert main(["fit", str(log), "--prior", *told]) == 2
+    assert main(["fit", str(log), "--prior", *prior]) == 2
     assert message in capsys.readouterr().err
 
 

@@ -71,8 +71,8 @@ def test_python_and_yaml_agree(sessions, parts, model, prior):
 @pytest.mark.parametrize(("model", "prior"), [*zip(MODELS, cycle([(1.0, 0.5), *PRIORS[1:]]))])
 def test_python_and_the_command_agree(sessions, tmp_path, model, prior):
     out = tmp_path / "fit.parquet"
-    told = ["--model", model, "--prior", str(prior[0]), "--prior-mean", str(prior[1])]
-    assert main(["fit", str(sessions), *told, "--out", str(out)]) == 0
+    options = ["--model", model, "--prior", str(prior[0]), "--prior-mean", str(prior[1])]
+    assert main(["fit", str(sessions), *options, "--out", str(out)]) == 0
     fitted, saved = tt.fit(sessions, model, prior=prior), tt.load(out)
     for part in fitted.model.parts:
         pd.testing.assert_frame_equal(saved.parameters(part), fitted.parameters(part))

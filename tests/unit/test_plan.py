@@ -293,12 +293,12 @@ def test_every_rule_has_its_jobs(read):
 
 def test_an_encoder_gives_a_log_with_text_its_documents_and_annotations(read):
     law = {"law": {"agreement": 1}, "sessions": 9, "seed": 0}
-    told = params(read, "encode", dataset="text")
-    assert told.items() >= {**law, "encoder": {"steps": 7}, "queries": 4}.items()
+    params_of_rule = params(read, "encode", dataset="text")
+    assert params_of_rule.items() >= {**law, "encoder": {"steps": 7}, "queries": 4}.items()
     generated = {key for key in read["jobs"]["generate_standin"] if key.startswith("text")}
     assert generated == {"text|log", "text|pages"}
-    told = params(read, "generate_standin", dataset="text", split="pages")
-    assert told["texts"] == {"law": {"agreement": 1}, "sessions": 9}
+    params_of_rule = params(read, "generate_standin", dataset="text", split="pages")
+    assert params_of_rule["texts"] == {"law": {"agreement": 1}, "sessions": 9}
 
 
 def test_a_fit_reads_rankings_who_ranked_them_and_clicks(read):
@@ -314,10 +314,10 @@ def test_a_fit_reads_rankings_who_ranked_them_and_clicks(read):
 
 
 def test_a_job_gets_its_setting(read, papers):
-    told = params(read, "fit", paper="paper", setting="large", seed=8)
-    assert told.keys() == {"code", "paper", "name", "setting", "seed"}
-    assert loaded(told["setting"]) == papers["paper"].settings["large"]
-    assert (told["name"], told["seed"]) == ("large", 8)
+    params_of_rule = params(read, "fit", paper="paper", setting="large", seed=8)
+    assert params_of_rule.keys() == {"code", "paper", "name", "setting", "seed"}
+    assert loaded(params_of_rule["setting"]) == papers["paper"].settings["large"]
+    assert (params_of_rule["name"], params_of_rule["seed"]) == ("large", 8)
 
 
 def test_a_seed_more_changes_no_other_fit(made, papers):
@@ -380,8 +380,8 @@ def test_a_study_reads_nothing_a_click_log_or_rankings(read):
 
 def test_a_study_is_called_with_what_the_road_does_not_use_itself(read):
     def of(study, seed=7):
-        told = params(read, "study", paper="paper", study=study, seed=seed)
-        return told["module"], told["parameters"]
+        params_of_rule = params(read, "study", paper="paper", study=study, seed=seed)
+        return params_of_rule["module"], params_of_rule["parameters"]
 
     assert of("real", 1) == ("logs", {"top": 2})
     assert of("ranked")[1] == {"depth": 4}
@@ -415,12 +415,12 @@ def within(monkeypatch):
     def run(command, *, input, **options):
         monkeypatch.setattr(sys, "argv", command[2:])
         monkeypatch.setattr(sys, "stdin", StringIO(input))
-        with redirect_stderr(StringIO()) as told:
+        with redirect_stderr(StringIO()) as params_of_rule:
             try:
                 code = planning.main()
             except SystemExit as error:
                 code = error.code
-        return SimpleNamespace(returncode=code, stderr=told.getvalue())
+        return SimpleNamespace(returncode=code, stderr=params_of_rule.getvalue())
 
     return run
 

@@ -110,7 +110,7 @@ def test_digest_depends_on_no_absolute_path(digest, tmp_path):
     [
         ("from twotowers import LOG, Additive\n", True),
         ("import twotowers as tt\n", True),
-        # No import of the whole face, in whichever order.
+        # No import of the whole package, in whichever order.
         ("import ast\n\nfrom twotowers import ROOT\n", False),
         ("from twotowers import ROOT\n\nimport ast\n", False),
         ("if TYPE_CHECKING:\n    from twotowers import Additive\n", False),

@@ -264,9 +264,9 @@ def test_clicked_rows_that_lost_their_position_are_refused(log):
     some = log.assign(position=log["position"].astype(float).where(log["session"] != 7))
     with pytest.raises(
         InputError, match=r"row 36: a value is missing \(expected a position"
-    ) as told:
+    ) as raised:
         read(tt.read_log(some))
-    assert "first=0" not in str(told.value)
+    assert "first=0" not in str(raised.value)
 
 
 # One refusal says all, and what to type

@@ -53,10 +53,10 @@ def page(folder, **provenance):
         "version": "abc123", "seconds": 61.4, "megabytes": 811.7,
     }  # fmt: skip
     rows = [claim("1", "fig1"), claim("2a", "fig1", CONTRADICTED, reason="fails: it, and that")]
-    told = {"provenance": about | provenance, "claims": rows, "digest": "of today"}
-    told["gates"] = [("deep", "predicts clicks worse"), ("deep", "still falls, at the limit")]
+    about_run = {"provenance": about | provenance, "claims": rows, "digest": "of today"}
+    about_run["gates"] = [("deep", "predicts clicks worse"), ("deep", "still falls, at the limit")]
     (folder / "sample2025").mkdir()
-    (folder / "sample2025" / "summary.json").write_text(json.dumps(told))
+    (folder / "sample2025" / "summary.json").write_text(json.dumps(about_run))
 
 
 def test_verdicts_are_kept_and_read_again(tmp_path):

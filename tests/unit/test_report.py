@@ -180,12 +180,12 @@ def test_a_brief_answers_by_the_verdicts_of_the_claims_that_decide(tmp_path, ite
     ]
     page = build(tmp_path, replace(paper, items=[replace(item, claims=rows)], brief=BRIEF))
     brief = page.split('<dl class="brief">')[1].split("</dl>")[0]
-    told = (
+    words_shown = (
         "Can it be told?", "Yes.", "Some of it holds and some does not.",
         "1 reproduced, 1 contradicted", 'href="#claim-2"', "It rises",
         'href="#claim-1"', "All of it.",
     )  # fmt: skip
-    places = [brief.index(words) for words in told]
+    places = [brief.index(words) for words in words_shown]
     assert places == sorted(places)
     assert "claim-3" not in brief
 
@@ -225,7 +225,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
     rows = table().assign(setting=[HOSTILE, "b", HOSTILE, HOSTILE, "b", HOSTILE])
     rows = rows.rename(columns={"temperature": HOSTILE})
     hostile = {**PROVENANCE, "datasets": {HOSTILE: "stand-in"}, "version": HOSTILE}
-    told = dict.fromkeys(("statement", "where", "measured", "reason", "judge"), HOSTILE)
+    texts = dict.fromkeys(("statement", "where", "measured", "reason", "judge"), HOSTILE)
     texts = dict.fromkeys(("title", "caption", "expected"), HOSTILE)
     items = [
         replace(
@@ -233,7 +233,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
             **texts,
             table=rows,
             highlight=None,
-            claims=[claim(**told, verdict=NOT_TESTABLE, stands_on="simulation")],
+            claims=[claim(**texts, verdict=NOT_TESTABLE, stands_on="simulation")],
             provenance=hostile,
         )
     ]

@@ -53,7 +53,7 @@ def test_every_door_has_the_rule(tmp_path, capsys):
     lowest = rows["position"].where(rows["clicks"] > 0, 0).groupby(rows["session"]).transform("max")
     kept = rows[rows["position"] <= lowest + 1]
     kept.to_csv(tmp_path / "kept.csv", index=False)
-    told = {}
+    reports = {}
     for name, rule in (("log.csv", ["--seen", "clicked+1"]), ("kept.csv", [])):
         for command in (
             ["fit", "--model", "pbm"],
@@ -69,10 +69,10 @@ def test_every_door_has_the_rule(tmp_path, capsys):
         warnings = [line for line in lines if "biases propensities" in line]
         assert len(warnings) == 2 * bool(rule)  # propensities, weights
         left_out = ("not seen", "written", "biases propensities")
-        told[name] = [line for line in lines if not any(word in line for word in left_out)]
-    assert told["log.csv"] == told["kept.csv"]
+        reports[name] = [line for line in lines if not any(word in line for word in left_out)]
+    assert reports["log.csv"] == reports["kept.csv"]
     for written in ("qrels", "weights.csv"):
-        texts = {(tmp_path / f"{name}.{written}").read_text() for name in told}
+        texts = {(tmp_path / f"{name}.{written}").read_text() for name in reports}
         assert len(texts) == 1
     log = tt.read_log(tmp_path / "log.csv", seen="clicked+1")
     assert log.seen["documents_not_seen"] == len(rows) - len(kept)

@@ -127,12 +127,12 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.parametrize("name", ["w.csv", "w.parquet"])
 def test_weights_on_a_full_disk(log, name):
-    told = ran(
+    finished = ran(
         [sys.executable, "-c", LIMITED, "weights", log, "--out", log.with_name(name)], cwd=ROOT
     )
-    assert told.returncode == 2
-    assert f"{name}: no space left on the disk; nothing was written" in told.stderr
-    assert "Traceback" not in told.stderr
+    assert finished.returncode == 2
+    assert f"{name}: no space left on the disk; nothing was written" in finished.stderr
+    assert "Traceback" not in finished.stderr
     assert [*log.parent.iterdir()] == [log]
 
 
@@ -142,8 +142,8 @@ def test_pages_beyond_memory_on_a_full_disk():
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))\n"
         "Spill(0).keep(np.zeros(10_000))"
     )
-    assert "InputError: " in (told := ran([sys.executable, "-c", code], cwd=ROOT).stderr)
-    assert "no space left on the disk" in told
+    assert "InputError: " in (finished := ran([sys.executable, "-c", code], cwd=ROOT).stderr)
+    assert "no space left on the disk" in finished
 
 
 @pytest.mark.parametrize("folder", ["it's", 'a "b"', "ä;b"])
@@ -181,8 +181,8 @@ def test_nothing_is_left_of_a_command_that_is_stopped(log):
     command = [sys.executable, "-c", STOPPED, "weights", log, "--out", log.with_name("w.csv")]
     temporary = log.parent / "tmp"
     temporary.mkdir()
-    told = ran(command, cwd=ROOT, env={**os.environ, "TMPDIR": str(temporary)})
-    assert told.returncode == 128 + signal.SIGTERM
+    finished = ran(command, cwd=ROOT, env={**os.environ, "TMPDIR": str(temporary)})
+    assert finished.returncode == 128 + signal.SIGTERM
     assert sorted(log.parent.iterdir()) == [log, temporary]
     assert [*temporary.iterdir()] == []
 
@@ -256,5 +256,7 @@ def test_results_do_not_depend_on_the_number_of_cores(log):
     )
     known = {name: each for name, each in os.environ.items() if not name.endswith("_NUM_THREADS")}
     command = [sys.executable, "-c", code, "propensities", log]
-    told = subprocess.run(command, env=known, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert told.stdout.splitlines()[-1] == "{1}"
+    finished = subprocess.run(
+        command, env=known, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert finished.stdout.splitlines()[-1] == "{1}"

@@ -272,9 +272,9 @@ def test_commands_and_data_sets(tmp_path, capsys):
     assert main(["identify", log]) == 0
     assert main(["propensities", log]) == 0
     assert main(["judgments", log, "--model", "dctr", "--out", str(tmp_path / "qrels.txt")]) == 0
-    told = capsys.readouterr().out
-    assert told.count("read as format 'ubi'") == 4
-    assert "300 pages to fit" in told
+    output = capsys.readouterr().out
+    assert output.count("read as format 'ubi'") == 4
+    assert "300 pages to fit" in output
     # Cells are those of the same log in rows, so all answers are.
     for name, format in (("rows.parquet", "rows"), ("ubi/all.ndjson", "ubi")):
         to_cells(tmp_path / name, tmp_path / f"{format}.cells.parquet", format=format)

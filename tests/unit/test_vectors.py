@@ -222,10 +222,10 @@ def test_the_files_of_the_real_set_become_three_parts(tmp_path):
     assert found[LOG]["sha256"] == sha256(tmp_path / "lines")
     assert found[ANNOTATIONS]["sha256"] == sha256(tmp_path / "annotations.parquet")
     (tmp_path / "manifest.json").write_text(json.dumps(found), encoding="utf-8")
-    told = {"format": known.format, "label_max": None, "width": None, "reading": {}}
+    layout = {"format": known.format, "label_max": None, "width": None, "reading": {}}
     out = {part: tmp_path / "raw" / f"{part}.parquet" for part in (PAGES, DOCUMENTS, ANNOTATIONS)}
     for part, path in out.items():
-        parse([tmp_path / "manifest.json"], [path], split=part, **told)
+        parse([tmp_path / "manifest.json"], [path], split=part, **layout)
     pages = numbers(read_sessions(out[PAGES]))
     assert pages == [ids(A, B), ids(B), ids(A, C, B)] * 2
     assert seen_in(out[PAGES])["pages"] == 6

@@ -321,10 +321,10 @@ def test_a_verdict_stands_on_the_weakest_data_that_its_judge_sees(also, seen, ki
 
 
 def test_claims_are_counted_by_whose_they_are():
-    told = Claims(origin=OURS)
+    claims = Claims(origin=OURS)
     for number, origin in (("1", None), ("2", CHECK), ("3", PAPER)):
-        told.add(number, "fig9", "", "", above("it", 0), origin=origin)(lambda frame: 1)
-    assert judged(told, ALL, None)["origin"].tolist() == [OURS, CHECK, PAPER]
+        claims.add(number, "fig9", "", "", above("it", 0), origin=origin)(lambda frame: 1)
+    assert judged(claims, ALL, None)["origin"].tolist() == [OURS, CHECK, PAPER]
 
 
 def test_printed_means_are_judged_as_they_are():

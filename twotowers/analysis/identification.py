@@ -97,8 +97,8 @@ class Identification(Shown):
             return None
         link = found.links.head(1)
         ends = both_ends(self.report.factors, link["one"], link["other"])
-        told = link[["clicks", "swaps", "error", "share"]].reset_index(drop=True)
-        return native(ends.join(told), self.kind)
+        evidence = link[["clicks", "swaps", "error", "share"]].reset_index(drop=True)
+        return native(ends.join(evidence), self.kind)
 
     def __str__(self) -> str:
         return "\n".join(describe(self.report))
@@ -122,8 +122,8 @@ def identify(
         log: a log of `read_log`; or a table as a path or a frame, which may have any columns.
         bias: columns that together name the bias factor, such as ["position", "device"]. Names of
             ours or of the source.
-        feature: columns that together name the feature vector; the document of a query, unless
-            told.
+        feature: columns that together name the feature vector; by default the document of a
+            query.
         bias_features: numeric columns whose distance is the cost of merging two bias factors; the
             bias columns, if they are numeric.
         repair: "merge" or "intervene", to find only this repair of a log that is not identified.
@@ -154,8 +154,8 @@ def identify(
     every = list(dict.fromkeys(name for columns in wanted.values() for name in columns))
     given = log if isinstance(log, ClickLog) else any_log(log)
     check = partial(check_log, **wanted, repair=repair, path=str(given.source))
-    told = {*given.settings} - {"bias"}  # A setting is for the reader of pages.
-    if given.layout.format not in TABULAR or given.rows is not None or told:
+    others = {*given.settings} - {"bias"}  # A setting is for the reader of pages.
+    if given.layout.format not in TABULAR or given.rows is not None or others:
         ours = TABLES["cells"][0]
         further = [name for name in every if name not in ours]
         cells = given.count(["query", "document", "position", *further]).table()

@@ -30,7 +30,7 @@ from twotowers.report.words import numbered
 
 PBM = "pbm"
 CLIP = 10.0
-"""The largest weight, unless told."""
+"""The largest weight, by default."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -139,7 +139,7 @@ def as_typed(error: InputError | str, command: str = "") -> str:
 
     Args:
         error: the error, or its message.
-        command: what was typed, which is told again with settings that would read the log.
+        command: what was typed, which is printed again with settings that would read the log.
 
     Example:
         >>> error = InputError("row 2: a and b", settings={"page": ["visit", "query"]})
@@ -151,25 +151,25 @@ def as_typed(error: InputError | str, command: str = "") -> str:
         >>> as_typed(InputError("the log is empty", path="split=train/part-0.csv"))
         'split=train/part-0.csv: the log is empty'
     """
-    text, found, told = str(error).partition(TRY)
+    text, found, proposed = str(error).partition(TRY)
     text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)([\w-]+)\2(?![\w/\\])", r"--\1 \3", text)
     text = text.replace("`positions` allows more", "--positions allows more")
     text = text.replace("`columns`", "--column OURS=THEIRS")
     if not found:
         return text
-    told, line, rest = told.partition(")\n")
+    proposed, line, rest = proposed.partition(")\n")
     again = f"\ntry: {command} " if command else "; try "
-    return text + again + _as_options(told.removesuffix(")")) + as_typed(line[1:] + rest)
+    return text + again + _as_options(proposed.removesuffix(")")) + as_typed(line[1:] + rest)
 
 
-def _as_options(told: str) -> str:
+def _as_options(proposed: str) -> str:
     """Settings as keywords of Python -> options.
 
     >>> _as_options("columns={'query': 'my query'}, first=0, page=['a', 'b']")
     "--column 'query=my query' --first 0 --page a b"
     """
     options: list[str] = []
-    (call,) = ast.parse(f"f({told})").body
+    (call,) = ast.parse(f"f({proposed})").body
     for each in call.value.keywords:  # pyrefly: ignore[missing-attribute]
         value = ast.literal_eval(each.value)
         if each.arg == "columns":

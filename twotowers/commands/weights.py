@@ -3,7 +3,7 @@
     twotowers weights LOG --out weights.csv
 
 Writes a row per shown document with its weight, or a row per position. Propensities are the
-conditional estimate of `twotowers propensities` unless told. The exit status is 0, or 2 on bad
+conditional estimate of `twotowers propensities` by default. The exit status is 0, or 2 on bad
 input.
 """
 

@@ -29,7 +29,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     temporary = _temporary(path)
     try:
-        with disk_room(path):
+        with disk_space(path):
             mode = _permissions(path)
             # Nobody else may read what is written, until it is whole.
             _create(temporary, 0o666 if mode is None else mode | stat.S_IWUSR)
@@ -42,14 +42,14 @@ def atomic(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def disk_room(path: str | Path, expected: str = "") -> Iterator[None]:
+def disk_space(path: str | Path, expected: str = "") -> Iterator[None]:
     """Raise InputError if the disk of a path is full."""
     try:
         yield
     except OSError as error:
         if error.errno in NO_ROOM:
             raise InputError(
-                "no space left on the disk; nothing was written. Free some room and rerun",
+                "no space left on the disk; nothing was written. Free some space and rerun",
                 path=path,
                 expected=expected,
             ) from error

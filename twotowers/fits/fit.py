@@ -150,8 +150,8 @@ class Fit:
 
         It is P(attractive), the chance of a click once the document is examined. In models with
         satisfaction it is attraction x satisfaction (Chapelle and Zhang 2009). Its standard error
-        is then at most what is told, and its interval has 95 % or more: they add up those of both
-        factors' logarithms.
+        is then at most the one reported, and its interval has 95 % or more: they add up those of
+        both factors' logarithms.
 
         Returns:
             a frame: query and document as in the log, estimate, error, low, high, trials and

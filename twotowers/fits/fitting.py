@@ -112,7 +112,7 @@ def fit_click_model(
         model: a name ("gctr", "rctr", "dctr", "pbm", "cm", "ubm", "dcm", "ccm", "dbn", "sdbn", or
             that of a file of twotowers/models), or a click model.
         prior: (prior, mean): it adds prior - 1 successes in (prior - 1) / mean trials to every
-            probability. None is none. "rate", unless told, imagines two trials of every
+            probability. None is none. "rate", the default, imagines two trials of every
             probability, of which those of attraction succeed as often as the first position is
             clicked, and the others half of the time. "chosen" chooses mean and trials for
             documents on a fifth of the pages, held out. It matters where documents are seen a few

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from twotowers.fits.fit import Fit
 
 GRADES, EXAMINATIONS = 4, 10.0
-"""Unless told: grades 0 to 3, and examinations that a judgment needs at least."""
+"""Defaults: grades 0 to 3, and examinations that a judgment needs at least."""
 MOST_GRADES = 100
 BLURRED = 0.5
 """Two grades differ by less than their intervals if more than this share of their documents may

@@ -20,7 +20,7 @@ class Prior:
     """What a fit imagines beside the clicks: trials of every probability, and their successes.
 
     This is a Beta prior with mode successes / trials. The fit is then the mode of the posterior.
-    Nothing is imagined unless told.
+    The default is no imagined count.
 
     Attributes:
         successes, trials: of every probability of all parts that `parts` does not name, with

@@ -39,13 +39,13 @@ def of_uncertainty(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
             truth["examination"] = truth["examination"] * scale
             truth["attraction"] = truth["attraction"] / scale
     for part, each in found.items():
-        told = ~np.isnan(each.error)
-        measured = {"intervals": told.sum()}
-        if told.any():
-            measured["standard_error"] = np.median(each.error[told])
-            measured["impressions"] = np.median(each.impressions[told])
-        if told.any() and truth:
-            low, high = (each.high < truth[part])[told], (each.low > truth[part])[told]
+        known = ~np.isnan(each.error)
+        measured = {"intervals": known.sum()}
+        if known.any():
+            measured["standard_error"] = np.median(each.error[known])
+            measured["impressions"] = np.median(each.impressions[known])
+        if known.any() and truth:
+            low, high = (each.high < truth[part])[known], (each.low > truth[part])[known]
             measured |= {"too_low": low.mean(), "too_high": high.mean()}
             measured["coverage"] = 1 - measured["too_low"] - measured["too_high"]
         yield from (

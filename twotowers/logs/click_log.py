@@ -308,7 +308,7 @@ def read_log(
     """A click log in any of the known formats. docs/logs.md describes them.
 
     The format and the columns are recognised by the usual names of columns, as far as they are not
-    told. `print(log)` says what the log was taken for.
+    given. `print(log)` says what the log was taken for.
 
     Args:
         source: a file (.csv, .tsv, .parquet, .feather, perhaps .gz; text in format wscd or
@@ -330,7 +330,7 @@ def read_log(
         bots: "drop" leaves out users whose clicks are out of line (`twotowers diagnose` names
             them), and, if users are not known, pages; "keep" keeps them.
         settings: of the format's reader, such as `first=0` or `gaps="close"`; see docs/logs.md. A
-            setting of the name `clicks` is told as `listed`. `bias` has bias features whose names
+            setting of the name `clicks` is given as `listed`. `bias` has bias features whose names
             `columns` gives.
 
     Raises:
@@ -348,11 +348,14 @@ def read_log(
     page = [page] if isinstance(page, str) else check_names(page, field="page") if page else []
     if len(page) > 1:
         settings["page"] = page
-    told = {
+    given_names = {
         "session": page[0] if page else session, "query": query, "document": document,
         "position": position, "clicks": clicks, "impressions": impressions, "documents": documents,
     }  # fmt: skip
-    named = {**(columns or {}), **{ours: name for ours, name in told.items() if name is not None}}
+    named = {
+        **(columns or {}),
+        **{ours: name for ours, name in given_names.items() if name is not None},
+    }
     if "position" in (settings.get("bias") or ()):
         expected = "further columns; `propensities(log, bias=...)` names those of the bias factor"
         raise InputError("'position' is read anyway", field="bias", expected=expected)

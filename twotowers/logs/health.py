@@ -80,8 +80,8 @@ class Health:
     def copied(self) -> str:
         """How much of the log is there again, if it is so much that it was copied; else ''."""
         pages = self.pages or 0, self.lag, self.repeated or 0
-        if told := _copied(*pages, self.twins or 0, self.alike or 0):
-            return told
+        if copies := _copied(*pages, self.twins or 0, self.alike or 0):
+            return copies
         return f"Every count is a multiple of {self.multiple}" if self.multiple > 1 else ""
 
 

@@ -1,4 +1,4 @@
-"""What a click log is, told by its file: the format, and the column behind each of our names.
+"""What a click log is, as its file shows: the format, and the column behind each of our names.
 
 A table is recognised by the names of its columns, any other file by its first line. The answer says
 what it took the log for, so that a user can contradict it.
@@ -101,13 +101,13 @@ class Layout:
         others = ((ours, theirs) for ours, theirs in self.columns.items() if ours != theirs)
         where = ", ".join(f"{ours} in {theirs!r}" for ours, theirs in others)
         order = self.format == "rows" and self.columns and "position" not in self.columns
-        told = [f"with {where}"] * bool(where) + ["positions by the order of rows"] * bool(order)
+        parts = [f"with {where}"] * bool(where) + ["positions by the order of rows"] * bool(order)
         if number := self.columns.get("page_count"):
-            told.append(f"a row for so many pages as {number!r} says")
+            parts.append(f"a row for so many pages as {number!r} says")
         if self.unread:
             row = "row" if self.format == "rows" else "page"
-            told.append(f"each {row} once, whatever {self.unread!r} says")
-        return ", ".join([f"format {self.format!r}", *told])
+            parts.append(f"each {row} once, whatever {self.unread!r} says")
+        return ", ".join([f"format {self.format!r}", *parts])
 
 
 def parts_of(path: Source) -> Source:
@@ -160,8 +160,8 @@ def recognised(
     first = files_of(path)[0]
     if isinstance(first, Path) and not first.is_file():
         raise InputError("there is no such file", path=path, expected="a click log")
-    told = format not in (None, *TABLES) and not given  # Its reader knows its columns, if any.
-    if told or not (is_table(first) or (is_json(first) and _is_rows(first))):
+    known = format not in (None, *TABLES) and not given  # Its reader knows its columns, if any.
+    if known or not (is_table(first) or (is_json(first) and _is_rows(first))):
         return Layout(format or _of_text(first), given)
     names = column_names(first)
     ours = set(names) >= SESSIONS and "page_count" not in usual(names)  # Ours count no pages.
@@ -265,7 +265,7 @@ def _is_rows(path: Path) -> bool:
 
 
 def _check_ubi(path: Path) -> None:
-    """Raise InputError if the first object of JSON is no record of UBI, as far as it is told."""
+    """Raise InputError if the first object of JSON cannot be a record of UBI."""
     keys = _first_object(path)
     if keys is not None and not (isinstance(keys, dict) and UBI_KEYS & set(keys)):
         found = f"has the keys {', '.join(keys)}" if isinstance(keys, dict) else f"is {keys!r:.60}"

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers.files.artefacts import disk_room
+from twotowers.files.artefacts import disk_space
 from twotowers.files.batches import WHOLE
 from twotowers.files.columns import is_text
 
@@ -77,7 +77,7 @@ class Spill:
             # It has no name, so that nothing is left of it however the process ends.
             self.file = tempfile.TemporaryFile()  # noqa: SIM115 (kept open)
             weakref.finalize(self, self.file.close)
-        with disk_room(tempfile.gettempdir(), "room, or TMPDIR in another place"):
+        with disk_space(tempfile.gettempdir(), "space, or TMPDIR in another place"):
             start = self.file.seek(0, SEEK_END)
             self.file.write(memoryview(array).cast("B"))
             self.file.flush()

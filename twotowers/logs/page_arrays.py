@@ -115,7 +115,7 @@ def check_lengths(log: Log, positions: int, path: object) -> None:
 def distinct_arrays(log: Log, *, positions: int) -> Pages:
     """The distinct pages, counted, in the order of their first occurrence; see `page_arrays`.
 
-    Pages are told apart by two hashes of 64 bits.
+    Pages are distinguished by two hashes of 64 bits.
     """
     hashes = in_order(page_hashes, list(log.blocks), cells=log.shown)
     one, other = (np.concatenate(each) for each in zip(*hashes, strict=True))

@@ -38,7 +38,7 @@ def database(path: str | Path) -> Iterator:
         raise InputError(
             f"DuckDB has too little memory or disk: {str(error)[:300]}",
             path=path,
-            expected=f"more than {MEMORY}, or more room on the disk",
+            expected=f"more than {MEMORY}, or more space on the disk",
         ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -16,7 +16,7 @@ nothing. The column `source` says in which voice a row is drawn:
 - truth: black and dotted, a reference line without markers.
 
 Curves named after numbers have colours from dark to light; others have colours of their own. Each
-has a marker, so that curves are told apart in greyscale print and with every common colour
+has a marker, so that curves differ in greyscale print and with every common colour
 blindness.
 """
 
@@ -105,7 +105,7 @@ def with_truth(table: pd.DataFrame, keys: Sequence[str], truth: Callable) -> pd.
 
 @dataclass(frozen=True)
 class Chart:
-    """What is drawn, and how its curves and panels are told apart.
+    """What is drawn, and how its curves and panels are distinguished.
 
     Attributes:
         table: Columns value, low, high and source (reproduced, published or truth), and those
@@ -302,7 +302,7 @@ class Dots(Chart):
         """
         value = {"x": "y", "y": "x"}[orient]
         voices, beside = list(SOURCES[:2]), so.Dodge(by=["fill", "color"], empty="drop")
-        # The share of a place's room that its dots stand in.
+        # The share of a place's width that its dots fill.
         share = 0.3 if pd.api.types.is_numeric_dtype(self.rows[along]) else 0.6
         width = pd.Series(share, self.rows.index)
         plot = self.bare(**{orient: along, value: "value"}, fill="source")

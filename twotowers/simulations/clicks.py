@@ -35,7 +35,7 @@ RANKERS: Mapping[str, tuple[type[Config], Mapping[str, Any]]] = {
     "lambdamart": (LambdaMART, {"queries": 20}),
     "svm": (SVM, {"share": 0.1, "cost": 200.0}),
 }
-"""Rankers that are trained on labels: the class of their settings, and these unless told."""
+"""Rankers that are trained on labels: the class of their settings, and their defaults."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +112,8 @@ def policy(ranker: str = "expert", **options: Any) -> dict[str, Any]:
     Args:
         ranker: "expert" sorts by relevance; "linear", "deep", "lambdamart" and "svm" are trained
             on the labels.
-        options: `strength` (-1 to 1; 1 unless told), `mixing_weight`, `temperature` (the share of
-            sessions that are shuffled; 0 unless told), `noise`: see docs/settings.md,
+        options: `strength` (-1 to 1; default 1), `mixing_weight`, `temperature` (the share of
+            sessions that are shuffled; default 0), `noise`: see docs/settings.md,
             Policy. A list is lanes. `training` says how a ranker is trained, as far as it differs
             from `RANKERS`: settings of TowerRanker, LambdaMART or SVM (docs/settings.md).
 

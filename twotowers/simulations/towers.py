@@ -27,7 +27,7 @@ TRAINING = {
     "learning_rate": 0.003, "weight_decay": 1e-4, "batch": 32, "steps": 100, "epochs": 50,
     "patience": 3, "min_delta": 1e-5,
 }  # fmt: skip
-"""How towers are trained unless told: AdamW as in Hager et al. (2025), on queries of a stand-in."""
+"""How towers are trained by default: AdamW as in Hager et al. (2025), on queries of a stand-in."""
 
 
 def Tower(kind: str | type, **options: Any) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def write_annotations(path: str | Path, world: World, queries: int) -> None:
 
 
 def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -> None:
-    """Write one part of the data set as the road keeps it, by way of the files and their reader.
+    """Write one part of the data set as the pipeline keeps it, through the files and their reader.
 
     Args:
         path: the parquet file.

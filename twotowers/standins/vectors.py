@@ -1,6 +1,6 @@
 """Stand-ins for Yahoo! C14B set 1 and Istella-S: data sets whose feature vectors recur.
 
-Chen et al. (2024) ask whether relevance can be told from bias. The answer depends on how often
+Chen et al. (2024) ask whether relevance can be separated from bias. The answer depends on how often
 the same feature vector is displayed under different bias factors. So these stand-ins have what
 makes vectors recur in the real sets: queries asked twice (the same documents under another query
 id), documents listed twice in a query, documents of one query listed in another, short lists

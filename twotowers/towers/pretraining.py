@@ -149,7 +149,7 @@ def click_and_token_loss(
     text = text & batch.there[:, None]
     hidden, chosen = masked(tokens, text, rate=settings.mask, key=masks)
     vectors = model.encoder(hidden, segments, drops)
-    # Room for the masked tokens of a step, whose number varies: for the mean, if all tokens were
+    # Space for the masked tokens of a step, whose number varies: for the mean, if all tokens were
     # of texts. Should there be more, the last are not guessed.
     most = math.ceil(settings.mask * tokens.size)
     (place,) = jnp.nonzero(chosen.ravel(), size=most, fill_value=0)

@@ -78,8 +78,8 @@ def sequences(
 def marked(found: Sequences) -> Sequences:
     """The sequences with segment 2 for tokens of title and abstract that the query has, too.
 
-    A network that has read months of text knows when two words are the same. A small one is told
-    (MarkedBERT; Boualili et al. 2020).
+    A network that has read months of text knows when two words are the same. A small one needs the
+    mark (MarkedBERT; Boualili et al. 2020).
 
     Example:
         >>> texts = sequences(*np.array([[[5, -1]], [[7, 5]], [[9, -1]]]), length=9)

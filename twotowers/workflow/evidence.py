@@ -48,8 +48,8 @@ def evidence_digest(plan: Planner, paper: str) -> str:
         for path in (plan.root / "twotowers" / place).glob("*.py")
         if path.stem in named
     ]
-    told = {folder / "findings.py", *folder.glob("items/*.py")}
-    own = [path for path in folder.rglob("*.py") if path not in told]
+    judges = {folder / "findings.py", *folder.glob("items/*.py")}
+    own = [path for path in folder.rglob("*.py") if path not in judges]
     datasets = {name: plan.dataset(name) for name in settings.get("datasets", {})}
     standins = [standin_of(name, dataset) for name, dataset in datasets.items()]
     makers = {standin_file(standin) for standin in standins if standin}

@@ -86,12 +86,12 @@ def named(
     further: Sequence[str],
     optional: Sequence[str] = OPTIONAL,
 ) -> dict[str, str]:
-    """The column of a file for each of ours. Columns of usual names are found without being told.
+    """The column of a file for each of ours. Columns of usual names are recognised.
 
     Args:
         path: the file.
         required, optional: our names; the optional ones are read if they exist.
-        columns: our names -> the file's, as far as they are told.
+        columns: our names -> the file's, as far as they are given.
         further: lanes and bias features.
     """
     found, given, ours = column_names(path), dict(columns or {}), {*required, *optional}

@@ -351,9 +351,11 @@ def _pages(
         seen["pages_missing_positions"] = missed
         tally.seen.update({name: number for name, number in seen.items() if number})
     if not tally.seen["pages"]:
-        told = [f"{name.replace('_', ' ')}: {number:,}" for name, number in seen.items() if number]
+        dropped = [
+            f"{name.replace('_', ' ')}: {number:,}" for name, number in seen.items() if number
+        ]
         raise InputError(
-            "; ".join(["there is no page", *told]),
+            "; ".join(["there is no page", *dropped]),
             path=path,
             expected="queries with user_query and query_response_hit_ids, or impressions",
         )

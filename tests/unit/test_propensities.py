@@ -40,7 +40,7 @@ def test_the_curve_is_found_whatever_the_estimator(estimator):
 
 
 @pytest.mark.parametrize(("level", "said"), [(0.5, "50 %"), (0.95, "95 %"), (0.999, "99.9 %")])
-def test_the_level_of_intervals_is_told(level, said):
+def test_the_level_of_intervals_is_named(level, said):
     assert f"interval of {said}\n" in str(tt.propensities(cells(60), level=level))
 
 
@@ -110,14 +110,14 @@ def test_the_curve_is_written(tmp_path, capsys, ending):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [(["--out", "curve.txt"], "expected a file .csv or .parquet"), (["--bias", "rank"], "rank")],
 )
-def test_bad_options_are_told(tmp_path, capsys, arguments, told):
+def test_bad_options_are_named(tmp_path, capsys, arguments, message):
     log = tmp_path / "cells.csv"
     cells(30).to_csv(log, index=False)
     assert main(["propensities", str(log), *arguments]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_log_without_clicks_is_an_error():
@@ -189,7 +189,7 @@ def test_what_too_few_clicks_link_is_not_said_to_be_apart():
     assert "no amount" not in said
 
 
-def test_clicks_that_were_left_out_are_told():
+def test_clicks_that_were_left_out_are_named():
     """Flags that are taken for clicked documents, of which most are on no page."""
     pages = pa.table(
         {"query": [*range(6)] * 50, "documents": [[0, 5, 7], [5, 0, 7], [7, 5, 0]] * 100,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The smoke pipeline of all papers in three ways: tests/doors.sh FOLDER
+# The smoke pipeline of all papers in three ways: tests/three_ways.sh FOLDER
 #
 # The ways are plain `--cores 2`, `--sdm conda` from the lean launcher with a fake conda, and a real
 # Slurm with one node. Each runs the committed files in a clean clone below FOLDER. The exit status is

@@ -155,8 +155,8 @@ def test_an_index_with_a_name_is_a_column(rows):
 def test_impressions_that_are_not_read_are_told(rows):
     assert "whatever" not in str(tt.read_log(rows).layout)
     for name in ("impressions", "views"):
-        told = str(tt.read_log(rows.assign(**{name: 5})).layout)
-        assert told.endswith(f", each row once, whatever {name!r} says")
+        layout = str(tt.read_log(rows.assign(**{name: 5})).layout)
+        assert layout.endswith(f", each row once, whatever {name!r} says")
 
 
 def test_ids_are_kept(rows):
@@ -309,8 +309,8 @@ def test_positions_are_a_bias_feature_under_another_name(tmp_path):
     assert main(["identify", str(path), *kept, "shown_at"]) == 1
     wrong = ["count", str(path), "--column", "shown_at=rank", "--bias", "shwon_at"]
     assert main([*wrong, "--out", str(out)]) == 2
-    told = {"columns": {"shown_at": "rank"}, "bias": ["shown_at"], "first": 0, "gaps": "close"}
-    log = tt.read_log(path, **told)
+    settings = {"columns": {"shown_at": "rank"}, "bias": ["shown_at"], "first": 0, "gaps": "close"}
+    log = tt.read_log(path, **settings)
     assert log.count([*CELL, "shown_at"]).frame()[columns].to_numpy().tolist() == expected
     assert log.count().frame()["impressions"].tolist() == [2, 2]
     assert log.count().write(tmp_path / "cells.parquet") == log.pages == 2

@@ -1,4 +1,4 @@
-"""The face for authors of methods: rankings, simulated clicks, two towers; as papers have them."""
+"""Rankings, simulated clicks and two towers from Python, with the numbers of the pipeline."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -266,7 +266,7 @@ ALIKE = Fitted(scores=lambda inputs: np.zeros(inputs.shape[:2]))
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (None, r"method 'own' has returned a NoneType .*a list of `Fitted`, one for each of 2 lan"),
         (ALIKE, "has returned a Fitted"),
@@ -276,11 +276,11 @@ ALIKE = Fitted(scores=lambda inputs: np.zeros(inputs.shape[:2]))
         ([Fitted(scores=lambda inputs: np.zeros(7))] * 2, r"has scores of shape \(7,\)"),
     ],
 )
-def test_a_wrong_answer_of_a_method_is_told(clicks, answer, told):
+def test_a_wrong_answer_of_a_method_is_named(clicks, answer, message):
     def own(task: Task) -> list[Fitted]:
         return answer
 
-    with pytest.raises(tt.InputError, match=told):
+    with pytest.raises(tt.InputError, match=message):
         tt.fit(clicks, tt.TwoTower(), method=own).evaluate()
 
 
@@ -316,7 +316,7 @@ class Wrong(Product):
 
 
 @pytest.mark.parametrize(
-    ("user", "told"),
+    ("user", "message"),
     [
         (Untold(), "user: Untold is no user .*a method `truth`"),
         (Wrong(how=0), "Wrong.truth: examination is not a number somewhere"),
@@ -324,13 +324,13 @@ class Wrong(Product):
         (Wrong(how=2), "user: Wrong: 3.0 is the chance of a click"),
     ],
 )
-def test_a_wrong_user_is_told(clicks, user, told):
-    with pytest.raises(tt.InputError, match=told):
+def test_a_wrong_user_is_named(clicks, user, message):
+    with pytest.raises(tt.InputError, match=message):
         tt.simulate(clicks.rankings, user=user, sessions=100)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"model": "pbm"}, "expected a `TwoTower`"),
         ({"model": tt.TwoTower(click_model="pbm")}, "model: 'pbm' .*'position_based', its full"),
@@ -344,27 +344,27 @@ def test_a_wrong_user_is_told(clicks, user, told):
         ({"seed": 1}, "fit: 'seed' is no option .*did you mean 'seeds'"),
     ],
 )
-def test_a_wrong_argument_is_named(clicks, change, told):
+def test_a_wrong_argument_is_named(clicks, change, message):
     given = {"model": tt.TwoTower("linear"), **change}
-    with pytest.raises(tt.InputError, match=told):
+    with pytest.raises(tt.InputError, match=message):
         tt.fit(clicks, **{"training": QUICK, **given})
 
 
 @pytest.mark.parametrize(
-    ("part", "told"),
+    ("part", "message"),
     [
         ({"relevance": "depe"}, "tower: 'depe' is unknown .*did you mean 'deep'"),
         ({"relevance": dict}, "tower: .*a class derived from Tower"),
         ({"relevance": tt.Tower(Scaled, scale=-1)}, "tower.scale: -1 "),
     ],
 )
-def test_a_wrong_part_is_named_at_once(part, told):
-    with pytest.raises(tt.InputError, match=told):
+def test_a_wrong_part_is_named_at_once(part, message):
+    with pytest.raises(tt.InputError, match=message):
         tt.TwoTower(**part)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"policy": tt.policy(strengt=1)}, "policy.strengt: unknown setting"),
         ({"policy": "exprt"}, "policy.ranker: .*'svm'; did you mean 'expert'"),
@@ -385,8 +385,8 @@ def test_a_wrong_part_is_named_at_once(part, told):
         ({"sessions": {"train": 5}}, "sessions: 'validation' is missing"),
     ],
 )
-def test_a_wrong_simulation_is_named(clicks, change, told):
-    with pytest.raises(tt.InputError, match=told):
+def test_a_wrong_simulation_is_named(clicks, change, message):
+    with pytest.raises(tt.InputError, match=message):
         tt.simulate(clicks.rankings, **change)
 
 
