@@ -43,7 +43,7 @@ def test_a_phone_shows_every_column_of_a_comparison(overview):
 
 
 def choose(tab, **fields) -> dict:
-    """Fill the form as a reader does; returns what is shown then, the number of verdicts, and the address."""
+    """Fill the form as a reader does; returns what is shown then, how many, and the address."""
     return json.loads(
         tab.evaluate(
             f"""(() => {{
