@@ -65,7 +65,7 @@ for id, item, dataset in [("23a", "truth_yahoo", "yahoo"), ("23b", "truth", "msl
 )  # fmt: skip
 def features_harmless(results: pd.DataFrame, world: str) -> Measured:
     rows = cross(results)
-    rows = select(rows, world=world, method="pal")
+    rows = select(rows, world=world, ranker=["label", "deep"], method="pal")
     random, full, mixed, quality = _equally_good(rows, world)
     of_seeds = (_equally_good(own, world) for _, own in rows.groupby("seed"))
     beyond = [ranker - labels for _, ranker, labels, _ in of_seeds]
