@@ -36,8 +36,10 @@ def run(
         sessions: of each log, a quarter of them held out.
         queries: annotated.
         knobs: values of `agreement`, the correlation of attraction with relevance; of `features`,
-            the share of a trait's variance that its feature tells; and of `policy`, the share of
-            the variance of the ranker's scores that follows from attraction, not from form.
+            the share of a trait's variance that its feature tells; of `policy`, the share of the
+            variance of the ranker's scores that follows from attraction, not from form; and, where
+            annotators and users agree in full, of `agreed_policy`, the same share, and of `hidden`,
+            the share of relevance that follows from no trait, though users and ranker know it.
 
     Returns:
         knob, at (its value), gain ('clicks' or 'ranking'), metric, position, value.
@@ -45,17 +47,27 @@ def run(
     law, rows = Law.read(), []
     for knob, values in knobs.items():
         for at in values:
-            changes = {"agreement": at} if knob == "agreement" else {}
-            if knob == "policy":
-                changes = {"ranked": at**0.5, "form": max(0.99 - at, 0)}
             share = at if knob == "features" else 1
-            world = World(sessions, seed, law.but(**changes))
+            world = World(sessions, seed, turned(law, knob, at))
             measured = zip(("clicks", "ranking"), gains(world, queries, share), strict=True)
             rows += [
                 {"knob": knob, "at": at, "gain": gain, "value": each} for gain, each in measured
             ]
     table = pd.DataFrame(rows).assign(metric="gain", position=None)
     return table.astype({"position": "Int64", "value": float})
+
+
+def turned(law: Law, knob: str, at: float) -> Law:
+    """The law with one knob turned."""
+    if knob == "agreement":
+        return law.but(agreement=at)
+    agreed = law if knob in ("features", "policy") else law.but(agreement=1)
+    if knob in ("policy", "agreed_policy"):
+        return agreed.but(ranked=at**0.5, form=max(0.99 - at, 0))
+    if knob == "hidden":
+        shown = (1 - at) / (law.match + law.topic)
+        return agreed.but(match=law.match * shown, topic=law.topic * shown)
+    return agreed
 
 
 def gains(world: World, queries: int, share: float) -> Iterator[float]:
