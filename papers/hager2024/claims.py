@@ -357,8 +357,8 @@ def better_rankings(results):
 
 @CLAIMS.add(
     "43", "knobs", "the stand-in",
-    "They do where, besides, the ranker orders by what pleases nobody, so that positions are a bias "
-    "and no sign of relevance",
+    "They do where, besides, the ranker orders by what pleases nobody, so that positions are a "
+    "bias and no sign of relevance",
     above("percent by which DCG@10 is higher, with full agreement, of a ranker by form alone", 3),
     origin=OURS,
 )  # fmt: skip
