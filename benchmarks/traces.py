@@ -69,6 +69,7 @@ def traced(command: list[str], path: Path) -> dict[str, int]:
         tracing = True
         sys.setprofile(profile)
         batches._names.cache_clear()
+        batches._text.cache_clear()
         with patch.object(pa, "OSFile", wraps=pa.OSFile) as reader:
             main(arguments)
         sys.setprofile(None)

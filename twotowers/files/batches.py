@@ -133,6 +133,7 @@ def set_encoding(path: Path | Frame, encoding: str | None) -> None:
     except LookupError:
         raise InputError(f"{encoding!r}", field="encoding", expected="such as latin-1") from None
     _names.cache_clear()
+    _text.cache_clear()
 
 
 def is_text_file(path: Source) -> bool:
@@ -218,33 +219,44 @@ def _pieces(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, rows)
 
 
-@contextmanager
-def _csv_file(path: Path, columns: list[str] | None) -> Iterator:
-    kinds = None if columns is None else dict.fromkeys(columns, pa.string())
-    start = _unpacked(path, pa.OSFile(str(path))).read(FIRST)
+@lru_cache(maxsize=256)
+def _text(path: Path, version: tuple | None) -> tuple[str | None, dict, tuple[str, ...]]:
+    """How a text file is packed and written, as its beginning shows, and its columns."""
+    raw = pa.OSFile(str(path))
+    codec = _codec(raw)
+    with _reading(path):
+        beginning = _unpacked(raw, codec).read(BLOCK)
+    _OPEN.clear()
+    if codec is None:  # Unpacking closes the file.
+        _OPEN[version] = raw
+    start = beginning[:FIRST]
     utf16 = start[:2] in (b"\xff\xfe", b"\xfe\xff")
     encoding = "utf-16" if utf16 else ENCODINGS.get(path, "utf8")
     lines = start.decode(encoding, "replace").splitlines() or [""]
     comments = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
     head, quoted = re.sub('"[^"]*"', "", lines[comments]), b'"' in start
+    written = {
+        "read_options": pa.csv.ReadOptions(
+            use_threads=False, block_size=BLOCK, encoding=encoding, skip_rows=comments
+        ),
+        "parse_options": pa.csv.ParseOptions(
+            delimiter=max(SEPARATORS, key=head.count), newlines_in_values=quoted
+        ),
+    }
+    if len(beginning) == BLOCK:
+        beginning = beginning[: beginning.rfind(b"\n") + 1]
+    with _reading(path), pa.csv.open_csv(pa.BufferReader(beginning), **written) as file:
+        return codec, written, tuple(file.schema.names)
+
+
+_OPEN: dict[tuple | None, pa.NativeFile] = {}
+"""The text file whose beginning was read last. It stays open for its rows."""
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator:
     try:
-        with pa.csv.open_csv(
-            _beginning(path) if columns is None else _whole(path),
-            read_options=pa.csv.ReadOptions(
-                use_threads=False, block_size=BLOCK, encoding=encoding, skip_rows=comments
-            ),
-            parse_options=pa.csv.ParseOptions(
-                delimiter=max(SEPARATORS, key=head.count), newlines_in_values=quoted
-            ),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=kinds,
-                include_columns=columns,
-                # An empty value is a missing one. NA and null are text.
-                strings_can_be_null=True,
-                null_values=[""],
-            ),
-        ) as file:
-            yield file
+        yield
     except (pa.ArrowException, OSError, UnicodeError) as error:
         found, expected = f"cannot be read: {str(error)[:200]}", "a table in UTF-8"
         if "UTF8" in found or isinstance(error, UnicodeError):
@@ -252,45 +264,32 @@ def _csv_file(path: Path, columns: list[str] | None) -> Iterator:
         raise InputError(found, path=path, expected=expected) from error
 
 
-_PEEKED: dict[tuple | None, pa.NativeFile] = {}
-"""The text file whose header was read last. It stays open for its rows."""
-
-
-def _beginning(path: Path) -> pa.BufferReader:
-    """The first lines of a text file."""
-    version, raw = _version(path), pa.OSFile(str(path))
-    found = _unpacked(path, raw).read(BLOCK)
-    _PEEKED.clear()
-    if _codec(path) is None:  # Unpacking closes the file.
-        _PEEKED[version] = raw
-    return pa.BufferReader(found[: found.rfind(b"\n") + 1] if len(found) == BLOCK else found)
-
-
-def _whole(path: Path) -> pa.NativeFile:
-    """A text file, which may be open already."""
-    raw = _PEEKED.pop(_version(path), None) or pa.OSFile(str(path))
-    raw.seek(0)
-    return _unpacked(path, raw)
-
-
-def _unpacked(path: Path, raw: pa.NativeFile) -> pa.NativeFile:
-    return raw if (codec := _codec(path)) is None else pa.CompressedInputStream(raw, codec)
-
-
-def _codec(path: Path) -> str | None:
+def _codec(raw: pa.NativeFile) -> str | None:
     """How a text file is packed, by how it begins, whatever its name says."""
-    with open(path, "rb") as file:
-        start = file.read(4)
+    start = raw.read(4)
+    raw.seek(0)
     return next((name for name, begins in PACKED.values() if start.startswith(begins)), None)
 
 
+def _unpacked(raw: pa.NativeFile, codec: str | None) -> pa.NativeFile:
+    return raw if codec is None else pa.CompressedInputStream(raw, codec)
+
+
 def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
-    if columns:
-        yield column_names(path)
-    else:
-        with _csv_file(path, None) as file:
-            yield file.schema.names
-    with _csv_file(path, columns) as file:
+    version = _version(path)
+    codec, written, names = _text(path, version)
+    yield list(names)
+    raw = _OPEN.pop(version, None) or pa.OSFile(str(path))
+    raw.seek(0)
+    convert = pa.csv.ConvertOptions(
+        column_types=dict.fromkeys(columns, pa.string()),
+        include_columns=columns,
+        # An empty value is a missing one. NA and null are text.
+        strings_can_be_null=True,
+        null_values=[""],
+    )
+    given = {**written, "convert_options": convert}
+    with _reading(path), pa.csv.open_csv(_unpacked(raw, codec), **given) as file:
         for batch in file:
             yield from _pieces(batch, rows)
 
@@ -305,7 +304,8 @@ def _json(path: Path, columns: list[str], rows: int) -> Iterator:
             yield from table.select(columns).to_batches(max_chunksize=rows) if columns else ()
             return
         options = pa.json.ReadOptions(use_threads=False, block_size=BLOCK)
-        with pa.json.open_json(_unpacked(path, pa.OSFile(str(path))), options) as file:
+        raw = pa.OSFile(str(path))
+        with pa.json.open_json(_unpacked(raw, _codec(raw)), options) as file:
             yield file.schema.names
             for batch in file if columns else ():
                 yield from _pieces(batch.select(columns), rows)
