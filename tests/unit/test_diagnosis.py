@@ -253,7 +253,9 @@ def test_missing_positions_are_told_and_kept():
     rows = rows_of(*pages_of("strong", 3_000))
     kept = rows[(rows["position"] != 3) | (rows["session"] % 2 == 0)]
     found = tt.diagnose(kept)
-    assert found.recommendations[0].answer == "Mostly: positions are missing on 1,500 pages."
+    assert found.recommendations[0].answer == (
+        "Mostly: positions between others are missing on 1,500 pages."
+    )
     expected = tt.propensities(cells_of(*pages_of("strong", 3_000))).frame()
     curve = found.propensities.frame()
     assert curve["position"].tolist() == expected["position"].tolist()

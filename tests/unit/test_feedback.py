@@ -140,12 +140,20 @@ def test_users_who_differ_widen_intervals():
         ["2026-01-31T11:00:00+01:00", "2026-01-31T10:30:00Z", "2026-01-31 12:00:00"],
         [1_700_000_000, 1_700_000_001, 1_700_000_060],
         ["5", "17", "101"],
+        ["05.01.2026 10:00", "17.01.2026 10:00", "01.02.2026"],
+        ["1/5/2026", "1/17/2026", "2/1/2026"],
         [pd.Timestamp("2026-01-01"), pd.Timestamp("2026-01-02"), pd.Timestamp("2027-01-01")],
     ],
 )
 def test_times_grow(times):
     values = seconds_of(pa.array(times), tt.read_log(shop_log(1, 0.0, rounds=1, queries=2)))
     assert (np.diff(values) > 0).all()
+
+
+def test_a_day_that_may_be_a_month_is_refused():
+    log = tt.read_log(shop_log(1, 0.0, rounds=1, queries=2))
+    with pytest.raises(tt.InputError, match="'03/04/2026': is the day or the month first"):
+        seconds_of(pa.array(["03/04/2026", "05/06/2026"]), log)
 
 
 def test_few_users_are_no_reason_to_swap():

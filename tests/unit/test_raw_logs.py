@@ -64,6 +64,7 @@ def test_every_impression_clicked_is_an_error(log, kind, tmp_path, capsys):
         status, printed = said(capsys, name, path, *options)
         assert status == 2
         assert f"each of the {rows['clicks'].sum():,} impressions was clicked" in printed
+    assert "but each impression was clicked" in said(capsys, "identify", path)[1]
 
 
 def test_a_log_of_hardly_anything_but_clicks_is_red(log):
@@ -246,6 +247,60 @@ def test_gaps_bend_no_curve(log):
     assert curve.curve.reference == 0
     fitted = tt.fit(log[seen], "pbm").examination()["estimate"]
     assert (fitted / fitted[0]).to_numpy() == pytest.approx(truth, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("kept", "colour", "words"),
+    [
+        (lambda log, chance: (log["clicks"] == 1) | (chance < 0.2), "amber", "most of what"),
+        (lambda log, chance: log.groupby("session")["clicks"].transform("sum") > 0, "amber",
+         "hardly any page is without a click"),
+        (lambda log, chance: log["position"].isin([1, 3, 4]), "green", "nothing that looks wrong"),
+        (lambda log, chance: (log["position"] > 2) | (log["session"] % 2 == 0), "green",
+         "1,500 pages begin below the first"),
+    ],
+    ids=["part", "clicked pages", "sparse ranks", "second screens"],
+)  # fmt: skip
+def test_no_green_curve_where_clicks_may_decide_what_is_logged(log, kept, colour, words):
+    found = tt.diagnose(log[kept(log, np.random.default_rng(0).random(len(log)))])
+    _, able, advice = found.recommendations
+    assert able.colour == colour
+    assert (advice.colour == "green") == (colour == "green")
+    assert words in str(found)
+
+
+def test_users_and_times_that_are_missing_on_some_pages(log, tmp_path):
+    path, page = tmp_path / "log.csv", log["session"]
+    known = log.assign(user=page % 50, time=page * 60.0)
+    some = known.assign(
+        user=known["user"].where(page % 10 > 0), time=known["time"].where(page % 40 != 39)
+    )
+    some.to_csv(path, index=False)
+    for given in (path, some, some.assign(user=some["user"].astype("Int64"))):
+        curve = tt.propensities(tt.read_log(given))
+        assert curve.feedback.order == "time"
+        assert curve.seen["pages_without_user"] == 300
+        assert curve.seen["pages_without_time"] == 75
+        assert "pages whose user is not known, each as of a user of its own: 300" in str(curve)
+        assert curve.log.count(["user"]).frame().shape[0] == 45 + 300
+    listed = some.groupby("session").agg(
+        query=("query", "first"), documents=("document", list), clicks=("clicks", list),
+        user=("user", "first"),
+    )  # fmt: skip
+    found = tt.read_log(listed)
+    assert found.pages == 3000
+    assert found.count(["user"]).frame().shape[0] == 45 + 300
+
+
+def test_names_of_columns_in_any_spelling(log, tmp_path):
+    path = tmp_path / "log.csv"
+    for names in (
+        ["Search ID", "Search Term", "Product ID", "Position", "Click Count"],
+        ["searchId", "SearchTerm", "product-id", "POS", "isClicked"],
+    ):
+        log.set_axis(names, axis=1).to_csv(path, index=False)
+        assert tt.read_log(path).layout.format == "rows"
+        assert tt.read_log(path).clicks == log["clicks"].sum()
 
 
 def test_gaps_outlive_a_sessions_file(log, tmp_path):

@@ -13,6 +13,7 @@ from tests.logs import clicked_rows, refused, taken, to_cells, to_log
 from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.logs.opening import check_settings
+from twotowers.logs.strays import left_out
 
 
 def query(number, text, hits, **more):
@@ -212,6 +213,44 @@ def test_queries_without_hits_have_impressions(tmp_path):
     ]  # fmt: skip
     shown, _ = taken(path, "ubi", shown="impressions")
     assert {page["query"]: page["documents"] for page in shown} == {**listed, "tv": ["A01"]}
+
+
+def test_users_and_the_order_of_time(tmp_path):
+    queries = [each | {"client_id": name} for each, name in zip(QUERIES, ["ann", ""], strict=True)]
+    events = [each | {"client_id": None} for each in EVENTS]
+    events[-1]["client_id"] = "bob"
+    for missing in (False, True):
+        path = log_of(tmp_path, queries, events[: -1 if missing else None])
+        found, seen = taken(path, "ubi")
+        users = [page.get("user") for page in found]
+        assert users == ([None, None] if missing else ["bob", "ann"])
+        assert "pages_without_user" not in seen
+    third = query("q-3", "phone", ["P1"]) | {"client_id": None}
+    found, seen = taken(log_of(tmp_path, [*queries, third], events), "ubi")
+    assert seen["pages_without_user"] == 1
+    log = tt.read_log(log_of(tmp_path, [*queries, third], events))
+    assert log.pages == 3
+    assert log.ordered
+    later = [each | {"timestamp": "soon"} for each in queries]
+    log = tt.read_log(log_of(tmp_path, later, [each | {"timestamp": "soon"} for each in events]))
+    assert log.pages == 2
+    assert not log.ordered
+
+
+def test_empty_fields_are_counted(tmp_path):
+    events = [
+        event("a", "impression", "u", 1), event("a", "impression", "", 2),
+        event("a", "impression", None, 3), event("a", "click", "u", 1), event("", "click", "u", 1),
+        event("q-1", "impression", None, 1),  # Its hits are known.
+    ]  # fmt: skip
+    queries = [query("a", "tv", []), query("", "tv", ["x"]), query(None, "tv", ["y"]), QUERIES[1]]
+    _, seen = taken(log_of(tmp_path, queries, events), "ubi")
+    assert seen["pages_without_id"] == 2
+    assert (seen["impressions_without_document"], seen["impressions"]) == (2, 1)
+    assert seen["clicks_without_query"] == 1
+    said = [*left_out(seen)]
+    assert "queries without a query_id: 2 (50%)" in said
+    assert "impressions that name no document: 2 (67%)" in said
 
 
 def test_pages_that_list_a_document_twice(tmp_path):

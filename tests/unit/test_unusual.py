@@ -56,6 +56,24 @@ def test_people_who_differ_are_no_bots(spread, users):
     assert sum(numbers) == 0
 
 
+@pytest.mark.parametrize(("length", "rate"), [(3, 0.1), (5, 0.1), (5, 0.3), (10, 0.6)])
+def test_pages_that_are_clicked_all_over_are_found_on_short_pages_too(length, rate):
+    """Of 2.5 % bots, where users differ by a factor of mean 1 and variance .28."""
+    rng = np.random.default_rng(length)
+    query, number = rng.integers(40, size=(2, 3000))
+    attraction = rate * rng.gamma(2, 0.5, (40, length + 3))[query]
+    order = np.argsort(0.3 * rng.normal(size=attraction.shape) - attraction, 1)[:, :length]
+    chance = np.take_along_axis(attraction, order, 1) / np.arange(1, length + 1)
+    chance *= np.exp(0.5 * rng.normal(size=(3000, 1)) - 0.125)
+    clicks, bot = rng.random(order.shape) < chance, number == 0
+    people = unusual(tt.read_log(rows_of(query, order, clicks)))
+    assert people.clicks < 0.001
+    clicks[bot] = True
+    found = unusual(tt.read_log(rows_of(query, order, clicks)))
+    assert found.rows[bot].all()
+    assert found.rows[~bot].sum() < 0.1 * bot.sum()
+
+
 def test_a_user_who_clicks_at_random_and_much_is_out_of_line():
     found = unusual(tt.read_log(rows(bots=0.3, number=1, clicks=0.12)))
     assert found.names == ["u1000"]

@@ -68,6 +68,8 @@ def literal(value) -> str:
         return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
+    if value is None:
+        return "NULL"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -287,13 +289,13 @@ def in_duckdb() -> str:
 def exported(events) -> str:
     """Events of GA4 as a statement that makes their table."""
     made = ", ".join(
-        f"({name!r}, {user!r}, [{{'key': 'ga_session_id', 'value': {{'int_value': {visit}, "
+        f"({at}, {name!r}, {user!r}, [{{'key': 'ga_session_id', 'value': {{'int_value': {visit}, "
         f"'string_value': NULL}}}}, {{'key': 'search_term', 'value': {{'int_value': NULL, "
-        f"'string_value': {literal(query) if query else 'NULL'}}}}}], "
-        f"[{', '.join(f'{{item_id: {d!r}, item_list_index: {k!r}}}' for d, k in items)}])"
-        for user, visit, name, query, items in events
+        f"'string_value': {literal(query)}}}}}], "
+        f"[{', '.join(f'{{item_id: {d!r}, item_list_index: {literal(k)}}}' for d, k in items)}])"
+        for at, (user, visit, name, query, items) in enumerate(events)
     )
-    names = "t(event_name, user_pseudo_id, event_params, items)"
+    names = "t(event_timestamp, event_name, user_pseudo_id, event_params, items)"
     return f"CREATE TABLE exported AS SELECT * FROM (VALUES {made}) AS {names}"
 
 
@@ -303,9 +305,10 @@ def test_thousands_of_pages_of_ga4_are_read(tmp_path):
     for page, shown in rows.groupby("session"):
         items = [*zip(shown["document"], map(str, shown["position"]), strict=True)]
         query = shown["query"].iloc[0]
-        events.append((f"u{page}", 1, "view_item_list", query, items))
+        visit = f"u{page // 4}", page % 2  # Of some visits two searches are for the same.
+        events += [(*visit, "view_item_list", query, some) for some in (items[:2], items[2:])]
         clicked = [item for item, click in zip(items, shown["clicks"], strict=True) if click]
-        events += [(f"u{page}", 1, "select_item", query, [item]) for item in clicked]
+        events += [(*visit, "select_item", query, [(item, None)]) for item, _ in clicked]
     with duckdb.connect() as connection:
         connection.execute(exported(events))
         connection.execute(f"COPY ({in_duckdb()}) TO '{tmp_path}/rows.csv'")
@@ -313,6 +316,8 @@ def test_thousands_of_pages_of_ga4_are_read(tmp_path):
     assert found.pages == 2500
     ours = tt.read_log(rows).count().frame()
     assert found.count().frame().to_numpy().tolist() == ours.to_numpy().tolist()
+    assert found.layout.columns["user"] == "user_pseudo_id"
+    assert tt.propensities(found).feedback.order == "time"
 
 
 def test_events_of_ga4_become_rows():
@@ -321,18 +326,24 @@ def test_events_of_ga4_become_rows():
     events = [
         ("ann", 1, seen, "tv", [("a", "1"), ("b", "2")]),
         ("ann", 1, chosen, "tv", [("b", "2")]),
-        ("ann", 1, seen, "tv", [("b", "1"), ("c", "2")]),  # the same page once more
+        ("ann", 1, seen, "tv", [("b", "1"), ("c", "2")]),  # the search once more
         ("ann", 2, seen, "tv", [("b", "1")]),  # a later visit
         ("bob", 1, chosen, "tv", [("z", "1")]),  # never shown
         ("bob", 1, "purchase", "tv", [("a", "1")]),
         ("bob", 1, seen, None, [("a", "1")]),  # no search
+        ("bob", 1, seen, "tv", [("c", "1"), ("d", None)]),  # an item without a position
+        ("bob", 1, seen, "tv", [("e", "2")]),  # and then more of the page
+        ("bob", 1, chosen, "tv", [("c", None)]),
     ]
     with duckdb.connect() as connection:
         connection.execute(exported(events))
         found = sorted(connection.execute(duck).fetchall())
     assert found == [
-        ("ann 1 tv", "tv", "a", 1, 0),
-        ("ann 1 tv", "tv", "b", 1, 1),
-        ("ann 1 tv", "tv", "c", 2, 0),
-        ("ann 2 tv", "tv", "b", 1, 0),
+        ("ann 1 tv 0", "tv", "a", "ann", 1, 0, 0),
+        ("ann 1 tv 0", "tv", "b", "ann", 2, 1, 0),
+        ("ann 1 tv 1", "tv", "b", "ann", 1, 0, 2),
+        ("ann 1 tv 1", "tv", "c", "ann", 2, 0, 2),
+        ("ann 2 tv 0", "tv", "b", "ann", 1, 0, 3),
+        ("bob 1 tv 0", "tv", "c", "bob", 1, 1, 7),
+        ("bob 1 tv 0", "tv", "e", "bob", 2, 0, 7),
     ]

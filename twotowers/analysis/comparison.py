@@ -73,7 +73,7 @@ def predictions(fits: Sequence[Fit], log: ClickLog) -> pd.DataFrame:
         if one.positions != pages.where.shape[1]:
             pages = one.arrays(log)
         alone, given, where = one.losses(pages)
-        rows.append({"model": one.name} | means_of(alone, given, where))
+        rows.append({"model": one.name} | means_of(alone, given, where, pages.number))
         losses.append(given)
     table = pd.DataFrame(rows)
     best = int(table["log_likelihood"].argmax())
@@ -83,15 +83,15 @@ def predictions(fits: Sequence[Fit], log: ClickLog) -> pd.DataFrame:
     for one in fits:
         if PER_DOCUMENT in one.model.parts.values():
             seen &= pair_numbers(one.pairs, pages.ids) < len(one.pairs)
-    known = seen[pages.pair]
+    known, times = seen[pages.pair], 1 if pages.number is None else pages.number[:, None]
     for ending, where in {
         "": pages.where,
         "_known": pages.where & known,
         "_unseen": pages.where & ~known,
     }.items():
         behind = [
-            _clustered(np.where(where, (each - losses[best]), 0).sum(1), where.sum(1), query)
-            for each in losses
+            _clustered((times * own).sum(1), (times * where).sum(1), query)
+            for own in (np.where(where, each - losses[best], 0) for each in losses)
         ]
         table["behind" + ending], table["error" + ending] = zip(*behind, strict=True)
         table.loc[best, "error" + ending] = np.nan

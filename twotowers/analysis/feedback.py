@@ -18,12 +18,15 @@ from twotowers.fitting.sequential import Displays, fit_sequential
 from twotowers.fitting.users import cluster_by_user
 from twotowers.identifiability.feedback import follow_clicks, moves_after_clicks
 from twotowers.identifiability.testing import Finding
-from twotowers.logs.click_log import TIME, ClickLog
+from twotowers.logs.click_log import ClickLog
 from twotowers.logs.counted import Counts, key_of
 from twotowers.logs.log import Block
 from twotowers.logs.numbering import Ids
+from twotowers.logs.sessions import TIME
 
 USER = "user"
+DAY = r"^\s*(\d{1,2})[./-](\d{1,2})[./-]\d{4}"
+"""A date that begins with the day or the month."""
 WIDTH = 256
 """Bytes that a display takes while it is tested, at most."""
 
@@ -137,10 +140,11 @@ def feedback_of(log: ClickLog, cells: Counts, bias: Sequence[str]) -> Feedback |
         cells: its counts by query, document and `bias`.
         bias: columns that name the bias factor.
     """
-    # Equal pages of a page_count lie side by side, in no order of time.
-    if log.counted or "position" not in bias or "page_count" in log.layout.columns:
+    if log.counted or "position" not in bias:
         return None
     held = log.holding(needed_columns(log, bias))
+    if held.times is not None:  # Equal pages are one row, in no order of time.
+        return None
     factors, pairs = cells.count(bias), cells.count(["query", "document"])
     seconds = None
     if TIME in held.ids:
@@ -202,7 +206,17 @@ def seconds_of(times: pa.Array, log: ClickLog) -> np.ndarray:
     numbers = pd.to_numeric(texts, errors="coerce")
     if numbers.notna().all():
         return numbers.to_numpy(float)
-    dates = pd.to_datetime(texts, utc=True, format="mixed", errors="coerce")
+    first, second = (pd.to_numeric(each) for _, each in texts.str.extract(DAY).items())
+    if ((first <= 12) & (second <= 12)).any() and not ((first > 12) | (second > 12)).any():
+        at = int(np.argmax((first <= 12) & (second <= 12)))
+        raise InputError(
+            f"{texts[at]!r}: is the day or the month first?",
+            path=log.source,
+            field=log.layout.time,
+            expected="dates such as 2026-01-31",
+        )
+    by_day = bool((first > 12).any())
+    dates = pd.to_datetime(texts, utc=True, format="mixed", errors="coerce", dayfirst=by_day)
     if (wrong := np.flatnonzero(dates.isna())).size:
         raise InputError(
             f"{texts[wrong[0]]!r} is no time",

@@ -291,7 +291,8 @@ def describe(report: Report) -> Iterator[str]:
             yield f"  {number + 1}: " + ", ".join(
                 _name(report.factors, each) for each in members.tolist()
             )
-    tied = report.strength() if report.rates and report.clicks.any() else None
+    some = report.clicks.any() and (report.clicks < report.impressions).any()
+    tied = report.strength() if report.rates and some else None
     yield f"verdict: {_verdict(report, tied)}"
     if tied is not None and len(tied.links):
         yield weakest_link(tied, lambda each: _name(report.factors, each))
@@ -334,6 +335,8 @@ def _verdict(report: Report, tied: Strength | None) -> str:
     said = "identified up to one constant" if report.identified else "not identified"
     if report.rates and not report.clicks.any():
         return f"{said}, but no document was clicked: such a log says nothing"
+    if report.rates and (report.clicks == report.impressions).all():
+        return f"{said}, but each impression was clicked: such a log says nothing"
     if tied is not None and tied.components > len(report.sizes):
         return (
             f"{said}, but its clicks fall into {tied.components:,} parts: documents that link them "

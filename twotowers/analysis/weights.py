@@ -22,7 +22,7 @@ from twotowers.fits.fitting import fit_click_model
 from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.counted import key_of
 from twotowers.logs.frames import Native, native
-from twotowers.logs.sessions import OWN
+from twotowers.logs.sessions import EQUAL, OWN
 from twotowers.models.page import PageModel
 from twotowers.models.position_based import PositionBased
 from twotowers.report.shown import Shown
@@ -92,8 +92,9 @@ class Weights(Shown):
             per: "row": a row per shown document, with page (from 1, in the log's order), the
                 columns of the log that tell its pages apart, query, document, position (as the log
                 counts it), further bias columns, click, propensity, weight, and doubtful (1 where
-                `frame` has a reason, else 0); of a counted log a row per cell, with impressions and
-                clicks. "position": what `frame` returns.
+                `frame` has a reason, else 0), and page_count if a row of the log is several pages;
+                of a counted log a row per cell, with impressions and clicks. "position": what
+                `frame` returns.
 
         Raises:
             InputError: another ending or another word for `per`, there is no such folder, or the
@@ -147,6 +148,8 @@ class Weights(Shown):
             columns = {name: each for name, each in columns.items() if name not in pages}
             columns["position"] = pc.add(found["position"], pa.scalar(first - 1, pa.int32()))
             columns["click"] = pa.array(block.click.astype(np.int8))
+            if block.times is not None:
+                columns[EQUAL] = pa.array(np.repeat(block.times, block.lengths))
             yield pa.RecordBatch.from_pydict(columns | weighed(own))
 
     def __str__(self) -> str:

@@ -137,7 +137,7 @@ def reading_notes(log: ClickLog) -> Iterator[str]:
     if log.counted:
         return
     yield from left_out(log.seen)
-    if "page_count" not in log.layout.columns:  # Such pages have no order of time.
+    if log.times is None:  # Equal pages of one row have no order of time.
         yield from copied_lines(log)
 
 

@@ -49,7 +49,9 @@ CLIPS = (np.inf, 100.0, 20.0, 10.0, 5.0)
 """Largest weights that are tried."""
 SWAPPED, FEWEST_PAGES = 0.01, 100
 """Pages of each arrangement of a proposed swap: a share of the log's, and at least so many."""
-LAYOUT = r"spons|advert|^(is_?)?ads?$|promo|module|widget|layout|vertical|(result|block|card)_?type"
+LAYOUT = (
+    "spons|advert|badge|^(is_?)?ads?$|promo|module|widget|layout|vertical|(result|block|card)_?type"
+)
 """Names of columns that tell adverts, modules or layouts apart."""
 MOST_SWAPS = 12
 """Swaps that are planned at most."""
@@ -66,7 +68,8 @@ class Evidence:
         bias: columns that name the bias factor.
         health: counts.
         seen: what the reader counted, such as clicks that it left out.
-        gaps: pages on which positions are missing; None if that is not known.
+        gaps, holes: pages on which positions are missing, and those on which some between others
+            are; None if that is not known.
         product, odds: both curves.
         strength: how well clicks connect all factors.
         slopes: of both forms, "product" and "additive".
@@ -87,6 +90,7 @@ class Evidence:
     health: Health
     seen: dict[str, int]
     gaps: int | None
+    holes: int | None
     product: Propensities
     odds: Propensities
     strength: Strength
@@ -339,15 +343,13 @@ def gather(
         InputError: a row of the log is wrong, a column is missing, or the log has no click.
     """
     further = [name for name in bias if name != "position"]
-    gaps: int | None = None
+    gaps = holes = None
     if not log.counted:
         log.holding(needed_columns(log, bias))
-        gaps = pages_with_gaps(log)
+        gaps, holes = pages_with_gaps(log)
     cells = log.count(["query", "document", "position", *further])
     check_clicks(log, cells.impressions.sum(), cells.clicks.sum())
     measured = health(cells, None if log.counted else log)
-    if "page_count" in log.layout.columns:  # Equal pages lie side by side, in no order of time.
-        measured = replace(measured, lag=None, repeated=None, later=None, twins=None, alike=None)
     counts = PairCounts.of_counts(cells, bias)
     reference = reference_of(counts)
     doing("fitting two forms of the curve")
@@ -374,6 +376,7 @@ def gather(
         health=measured,
         seen=dict(log.seen),
         gaps=gaps,
+        holes=holes,
         product=product,
         odds=odds,
         strength=strength_of_log(counts),
@@ -396,11 +399,12 @@ def _compared(log: ClickLog, models: Sequence[str]) -> tuple[pd.DataFrame | None
         return None, 0
     query = pd.factorize(log.flat("query"))[0]
     rng = stream("diagnosis, models")
+    times = np.ones(len(query), int) if log.times is None else log.times
     # Of a single query that has more pages, some will do.
-    chosen = some(np.bincount(query), MOST_PAGES, rng)[query]
-    chosen &= rng.random(len(query)) < MOST_PAGES / max(chosen.sum(), 1)
-    test = chosen & (rng.random(len(query)) < TEST)
-    train = chosen & ~test
+    chosen = times * some(np.bincount(query, times), MOST_PAGES, rng)[query]
+    chosen = rng.binomial(chosen, min(MOST_PAGES / max(chosen.sum(), 1), 1))
+    test = rng.binomial(chosen, TEST)
+    train = chosen - test
     if not (test.any() and train.any()):
         return None, 0
     parts = [log.closed().part(rows) for rows in (train, test)]

@@ -32,6 +32,8 @@ ALL = 0.9
 """Share of the impressions that are clicked, above which others are taken to have been left out."""
 COST = 0.15
 """Weights that are off by so much, a standard deviation over clicks, are worth another training."""
+MOSTLY = 0.5
+"""Share of the impressions that are clicked, above which many others may have been left out."""
 DROPPED = 0.01
 """Share of pages without a click, below which they are taken to have been left out."""
 SINGLE, FEWEST_SEVERAL = 0.1, 20
@@ -165,6 +167,19 @@ def lost(e: Evidence) -> list[str]:
     return [*left_out(e.seen, STRAY)]
 
 
+def _mostly_clicked(e: Evidence) -> bool:
+    return MOSTLY * e.health.impressions < e.health.clicks <= ALL * e.health.impressions
+
+
+def _holes(e: Evidence) -> bool:
+    return bool(e.holes and e.health.pages and e.holes > STRAY * e.health.pages)
+
+
+def selected(e: Evidence) -> list[str]:
+    """The warnings by which clicks may decide which rows and pages a log has."""
+    return [name for name in warnings(e) if name in SELECTED]
+
+
 def _order_of_rows(e: Evidence) -> bool:
     return e.log.layout.format == "rows" and "position" not in e.log.layout.columns
 
@@ -179,7 +194,9 @@ SOUND = (
     Rule("copies", RED, lambda e: e.health.copied),
     Rule("lost", AMBER, lost),
     Rule("left_out_by_clicks", AMBER, lambda e: e.log.settings.get("seen")),
-    Rule("gaps", AMBER, lambda e: e.gaps),
+    Rule("mostly_clicked", AMBER, _mostly_clicked),
+    Rule("gaps", AMBER, _holes),
+    Rule("begins_below", AMBER, lambda e: e.gaps and not _holes(e)),
     Rule("gaps_closed", AMBER, lambda e: e.log.settings.get("gaps") == "close" and not e.gaps),
     Rule("bots", AMBER, lambda e: e.bots),
     Rule("clicked_pages_only", AMBER, dropped),
@@ -193,11 +210,14 @@ SOUND = (
     Rule("sound", GREEN, lambda e: True),
 )
 """Is the log sound? The amber rules that hold are its warnings."""
+SELECTED = ("left_out_by_clicks", "mostly_clicked", "gaps", "gaps_closed", "clicked_pages_only")
+"""Those of them by which clicks may decide which rows and pages a log has."""
 ABLE = (
     Rule("one_position", RED, lambda e: len(e.reliable) == 1),
     Rule("ranks_follow_clicks", AMBER, lambda e: e.follows_clicks),
     Rule("known_of_bots", AMBER, lambda e: e.bots and precise(e)),
     Rule("known_of_layouts", AMBER, lambda e: len(e.odd) and precise(e)),
+    Rule("known_if_whole", AMBER, lambda e: selected(e) and precise(e)),
     Rule("known_as_odds", AMBER, lambda e: precise(e) and form_of(e) == "odds"),
     Rule("known", GREEN, precise),
     Rule("known_roughly", AMBER, lambda e: e.reliable.all()),
@@ -215,6 +235,7 @@ ADVICE = (
     Rule("users_may_stop", AMBER, single),
     Rule("name_layouts", AMBER, lambda e: len(e.odd)),
     Rule("use_sequential", AMBER, lambda e: e.follows_clicks),
+    Rule("debias_if_whole", AMBER, selected),
     Rule("use_odds", AMBER, lambda e: form_of(e) == "odds"),
     Rule("do_not_debias", GREEN, flat),
     Rule("two_forms", AMBER, lambda e: form_of(e) == "open" and e.regret[0] > COST),

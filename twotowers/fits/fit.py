@@ -280,7 +280,8 @@ class Fit:
             InputError: the log has no pages, a page is longer than the fit's, or a fit that was
                 loaded knows none of the documents.
         """
-        return means_of(*self.losses(self.arrays(as_log(log))))
+        pages = self.arrays(as_log(log))
+        return means_of(*self.losses(pages), pages.number)
 
     def predict(self, log: object) -> Native:
         """Click probabilities of each document of a log's pages.
@@ -290,7 +291,8 @@ class Fit:
 
         Returns:
             a frame: page (its number in the log, from 1), query, document, position, click (0 or
-            1), probability of a click, and given_above, the same given the clicks above it.
+            1), probability of a click, and given_above, the same given the clicks above it. Where
+            a row of the log is several pages, page is its number, and page_count says how many.
 
         Raises:
             InputError: see `evaluate`.
@@ -306,7 +308,7 @@ class Fit:
 
     def arrays(self, log: ClickLog) -> Pages:
         """The pages of a log, as long as the fit's."""
-        return pages_to_predict(log, self.model, self.positions)
+        return pages_to_predict(log, self.model, self.positions, once=False)
 
     def losses(self, pages: Pages) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """[pages, K] losses of each click, alone and given those above it; and where it is."""
@@ -347,11 +349,13 @@ class Fit:
             pq.write_table(self.table, temporary)
 
 
-def means_of(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -> dict[str, float]:
-    """What `Fit.evaluate` returns, from `Fit.losses`."""
+def means_of(
+    alone: np.ndarray, given: np.ndarray, where: np.ndarray, number: np.ndarray | None = None
+) -> dict[str, float]:
+    """What `Fit.evaluate` returns, from `Fit.losses` and how often the log has each page."""
     found = {
         metric: float(value)
-        for metric, position, value in page_perplexities(alone, given, where)
+        for metric, position, value in page_perplexities(alone, given, where, number)
         if position is None
     }
     return {ours: found[theirs] for ours, theirs in METRICS.items()}

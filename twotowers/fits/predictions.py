@@ -10,10 +10,13 @@ import pandas as pd
 from twotowers.fits.reduction import as_read_by
 from twotowers.logs.click_log import ClickLog, check_pages
 from twotowers.logs.page_arrays import Pages, page_arrays
+from twotowers.logs.sessions import EQUAL
 from twotowers.models.protocol import ClickModel
 
 
-def pages_to_predict(log: ClickLog, model: ClickModel, positions: int) -> Pages:
+def pages_to_predict(
+    log: ClickLog, model: ClickModel, positions: int, *, once: bool = True
+) -> Pages:
     """The pages of a log, as a fitted model sees them; InputError if there are none, or one is
     longer than the fit's pages.
 
@@ -21,10 +24,17 @@ def pages_to_predict(log: ClickLog, model: ClickModel, positions: int) -> Pages:
         log: the log.
         model: the click model. Gaps are closed for one that has no gaps.
         positions: of the fit's longest page.
+        once: whether equal pages of one row are a page each.
     """
     check_pages(log)
     log = as_read_by(model, log, positions, source=", as the fit has")
-    return page_arrays(log, positions=positions)
+    pages = page_arrays(log, positions=positions)
+    if not once or pages.number is None:
+        return pages
+    pair, clicks, where = (
+        np.repeat(each, pages.number, 0) for each in (pages.pair, pages.clicks, pages.where)
+    )
+    return Pages(pair, clicks, where, pages.pairs, ids=pages.ids)
 
 
 def predictions(pages: Pages, losses: Sequence[Sequence[np.ndarray]]) -> pd.DataFrame:
@@ -45,4 +55,6 @@ def predictions(pages: Pages, losses: Sequence[Sequence[np.ndarray]]) -> pd.Data
     ):
         observed = np.mean([np.exp(-each[page, place]) for each in of_fits], axis=0)
         columns[name] = np.where(clicked, observed, 1 - observed)
+    if pages.number is not None:
+        columns[EQUAL] = pages.number[page]
     return pd.DataFrame(columns)

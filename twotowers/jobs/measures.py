@@ -201,12 +201,15 @@ def perplexities(losses: np.ndarray, counts: Counts, log: int) -> list[tuple]:
     return [*rows, ("mean_perplexity", None, np.nanmean(by_rank))]
 
 
-def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -> list[tuple]:
+def page_perplexities(
+    alone: np.ndarray, given: np.ndarray, where: np.ndarray, number: np.ndarray | None = None
+) -> list[tuple]:
     """Perplexities and log-likelihoods of pages.
 
     Args:
         alone, given: [sessions, K] losses of each click, alone and given those above it.
         where: [sessions, K] bool, False behind the end of a page.
+        number: [sessions] how many equal sessions each is; None if one.
 
     Returns:
         metric, position and value: (conditional) perplexity at each position, its mean over
@@ -216,6 +219,8 @@ def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -
     """
     position, rows = np.broadcast_to(np.arange(where.shape[1]), where.shape), []
     alone, given = (np.where(where, each, 0) for each in (alone, given))
+    if number is not None:
+        where, alone, given = (each * number[:, None] for each in (where, alone, given))
     for prefix, losses in (("", alone), ("conditional_", given)):
         by_rank = perplexity(losses, where, position)
         rows += [(f"{prefix}perplexity", k, value) for k, value in enumerate(by_rank, start=1)]
@@ -224,7 +229,7 @@ def page_perplexities(alone: np.ndarray, given: np.ndarray, where: np.ndarray) -
     return [
         *rows,
         ("log_likelihood_clax", None, -given.sum() / where.sum()),
-        ("log_likelihood_pyclick", None, -(given.sum(1) / where.sum(1)).mean()),
+        ("log_likelihood_pyclick", None, -np.average(given.sum(1) / where.sum(1), weights=number)),
     ]
 
 

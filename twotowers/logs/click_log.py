@@ -27,14 +27,13 @@ from twotowers.logs.layouts import Layout, parts_of, recognised
 from twotowers.logs.log import Block, Further, Log
 from twotowers.logs.numbering import Ids
 from twotowers.logs.opening import FORMATS, open_log
-from twotowers.logs.sessions import OWN, Stream, Unsorted, check_free
+from twotowers.logs.sessions import OWN, TIME, Stream, Unsorted, check_free
 from twotowers.logs.strays import left_out
 from twotowers.logs.unusual import unusual
+from twotowers.randomness import stream
 
 BOTS = ("keep", "drop")
 """What to do with users, or pages, that are out of line."""
-TIME = "time"
-"""The bias feature under which the time of a page is read."""
 KNOWN = (*CELL, "last_click")
 """Columns that are read, or follow from those that are read, without being asked for."""
 
@@ -68,7 +67,7 @@ class ClickLog(Log):
         layout: its format, and the columns of the file behind our names.
         settings: of the format's reader.
         kind: the library of the frames that answers come in.
-        rows: [pages] bool, which pages of the source are meant; None for all.
+        rows: [rows] which pages of the source are meant, or how often each; None for all.
         memory: bytes to use. Pages beyond are in a file, and keys are sorted in portions.
         ordered: whether the pages of the source are known to be in the order of time.
         bots: "drop" leaves out users, or pages, out of line (`twotowers.logs.unusual`).
@@ -160,12 +159,11 @@ class ClickLog(Log):
         for name in columns:
             check_choice(name, sorted({*held.ids} - {*KNOWN}), field="bias")
         held.seen, held.kind = stream.seen, self.kind
+        self.ordered |= stream.ordered
         if self.bots == "drop":
             check_pages(self)
-            people = ~unusual(held).rows
-            seen = {**held.seen, "pages_of_bots": int((~people).sum())}
-            held = held.part(people)
-            held.seen = {**seen, **held.seen}
+            whole, held = held, held.part(~unusual(held).rows)
+            held.seen = {**whole.seen, "pages_of_bots": whole.pages - held.pages, **held.seen}
         return held if self.rows is None else held.part(self.rows)
 
     @property
@@ -260,21 +258,28 @@ class ClickLog(Log):
             )
         from twotowers.logs.observed_pages import divide  # here: a log is counted without it
 
-        parts: dict[str, ClickLog] = {}
-        for name, members in divide(self.pages, shares, seed=seed, path=str(self.source)).items():
-            rows = np.zeros(self.pages, bool)
-            rows[members] = True
-            parts[name] = self.part(rows)
-        return parts
+        if self.times is not None:
+            times = stream("observed pages", seed).multinomial(self.times, [*shares.values()]).T
+            parts = dict(zip(shares, times, strict=True))
+            for name in (name for name, own in parts.items() if not own.any()):
+                raise InputError(
+                    f"its pages leave none for {name!r}", path=self.source, field="split"
+                )
+        else:
+            found = divide(self.pages, shares, seed=seed, path=str(self.source)).items()
+            parts = {name: np.bincount(own, minlength=self.pages) > 0 for name, own in found}
+        return {name: self.part(rows) for name, rows in parts.items()}
 
     def part(self, rows: np.ndarray) -> ClickLog:
         """Some of the pages, of which nothing is read again.
 
         Args:
-            rows: [pages] bool, which ones.
+            rows: [rows] bool, which ones; or how often each is meant.
         """
-        own = np.ones(self.pages, bool) if self.rows is None else self.rows.copy()
-        own[own] = rows
+        own = rows
+        if self.rows is not None:
+            own, kept = np.zeros(len(self.rows), np.result_type(self.rows, rows)), self.rows > 0
+            own[kept] = self.rows[kept] * rows if rows.dtype == bool else rows
         return replace(self, rows=own, _held=self.holding().part(rows))
 
     def closed(self) -> ClickLog:

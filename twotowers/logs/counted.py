@@ -83,14 +83,14 @@ class Counts:
         rows = zip(*(column.parts for column in columns.values()), strict=True)
         own = [dict(zip(ids, row, strict=True)) for row in rows]
         parts = [
-            cls(*_added_up(each, *weights, ids), ids)
+            cls(*added_up(each, *weights, ids), ids)
             for each, *weights in zip(own, *counts.values(), strict=True)
         ]
         whole = cls.joined(parts, ids, {}, PANDAS)
         return whole._added_up() if len(parts) > 1 else whole
 
     def _added_up(self) -> Counts:
-        found = _added_up(self.columns, self.impressions, self.clicks, self.ids)
+        found = added_up(self.columns, self.impressions, self.clicks, self.ids)
         return Counts(*found, self.ids, self.seen, self.kind)
 
     def __len__(self) -> int:
@@ -218,7 +218,7 @@ def key_of(columns: Mapping[str, np.ndarray], ids: Mapping[str, Ids]) -> np.ndar
     return key
 
 
-def _added_up(columns, shown, clicks, ids) -> Part:
+def added_up(columns, shown, clicks, ids) -> Part:
     """Rows in any order -> distinct and sorted ones."""
     key = key_of(columns, ids)
     order = np.argsort(key, kind="stable")

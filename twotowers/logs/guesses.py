@@ -61,7 +61,7 @@ def guessed(path: Source, names: Sequence[str], known: Mapping[str, str]) -> dic
         others = sum(name not in known for name in ("query", "document"))
         once = once[: len(once) * (len(free) > others)]
         take("session", sorted(once, key=distinct.__getitem__, reverse=True))
-    rest = [name for name in free if rows[name].dtype != float]
+    rest = [name for name in free if not (numbers[name] % 1 > 0).any()]
     take("query", sorted(rest, key=runs.__getitem__))
     take("document", sorted((each for each in rest if each in free), key=distinct.__getitem__)[-1:])
     return found

@@ -165,17 +165,43 @@ def _copied(pages: int, lag: int | None, repeated: int, twins: int, alike: int) 
     return ""
 
 
-def pages_with_gaps(log: Log) -> int:
-    """The number of pages on which positions are missing, below the first or between others."""
-    ends = (np.cumsum(each.lengths) - 1 for each in log.blocks)
-    return sum(
-        int((each.position[end] >= each.lengths).sum())
-        for each, end in zip(log.blocks, ends, strict=True)
-    )
+def pages_with_gaps(log: Log) -> tuple[int, int]:
+    """The number of pages that lack positions, and of those that lack some between others.
+
+    Positions that no page of the log has are missing on none.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> pages = {"query": [7] * 3, "documents": [[1, 2, 3], [1, 2], [1, 2]],
+        ...          "clicks": [[False] * 3] + [[False] * 2] * 2,
+        ...          "position": [[1, 3, 5], [3, 5], [1, 5]]}
+        >>> pages_with_gaps(Log.of_batches([pa.record_batch(pages)]))
+        (2, 1)
+    """
+    there = np.zeros(log.longest, bool)
+    for block in log.blocks:
+        there[block.position] = True
+    place, lacking, inside = np.cumsum(there), 0, 0
+    for block in log.blocks:
+        ends = np.cumsum(block.lengths)
+        last = place[block.position[ends - 1]]
+        first = place[block.position[ends - block.lengths]]
+        lacking += block.number(last > block.lengths)
+        inside += block.number(last - first >= block.lengths)
+    return lacking, inside
 
 
 def _of_pages(log: Log) -> dict[str, int | None]:
     pages = _Hashed.of(log)
+    times = 1 if log.times is None else log.times
+    found = {
+        "pages": log.pages,
+        "without": int((times * (pages.clicked == 0)).sum()),
+        "several": int((times * (pages.clicked > 1)).sum()),
+        "repeats": sum(map(_repeats, log.blocks)),
+    }
+    if log.times is not None:  # Equal pages are one row, in no order of time.
+        return found
     cut = log.pages - round(LATER * log.pages)
     both = log.count(
         ["query", "document", "later"], later=(2, lambda block: block.before + block.page >= cut)
@@ -188,26 +214,17 @@ def _of_pages(log: Log) -> dict[str, int | None]:
         unseen[name] = int(np.bincount(number, later)[before == 0].sum())
     lag, repeated = pages.repeated()
     twins, alike = pages.twins()
-    return {
-        "pages": log.pages,
-        "without": int((pages.clicked == 0).sum()),
-        "several": int((pages.clicked > 1).sum()),
-        "repeats": sum(map(_repeats, log.blocks)),
-        "later": int(later.sum()),
-        **unseen,
-        "lag": lag,
-        "repeated": repeated,
-        "twins": twins,
-        "alike": alike,
-    }
+    found |= {"later": int(later.sum()), **unseen, "lag": lag, "repeated": repeated}
+    return {**found, "twins": twins, "alike": alike}
 
 
 def _repeats(block: Block) -> int:
     """Pages that show a document twice."""
     document = block.column("document").astype(np.int64)
     key = np.sort(block.page * (int(document.max(initial=0)) + 1) + document)
-    twice = key[1:][key[1:] == key[:-1]]
-    return len(np.unique(twice // (int(document.max(initial=0)) + 1)))
+    rows = np.zeros(len(block.lengths), bool)
+    rows[key[1:][key[1:] == key[:-1]] // (int(document.max(initial=0)) + 1)] = True
+    return block.number(rows)
 
 
 @dataclass(frozen=True)

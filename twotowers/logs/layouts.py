@@ -34,10 +34,13 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     "impressions": ("impressions", "impression_count", "views", "exposures"),
     "documents": ("documents", "document_ids", "docs", "doc_ids", "query_doc_ids", "urls", "items"),
     "features": ("query_doc_features", "features"),
-    "user": ("user", "user_id", "uid"),
+    "user": (
+        "user", "user_id", "uid", "client_id", "visitor_id", "customer_id", "user_pseudo_id",
+    ),
     "page_count": ("page_count",),
 }  # fmt: skip
-"""Our names -> the names that columns usually have, the most usual first. Case does not matter."""
+"""Our names -> the names that columns usually have, the most usual first. Neither case matters, nor
+what stands between words: `Search ID` and `searchId` are `search_id`."""
 
 TABLES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "pages": (("documents", "clicks"),),
@@ -211,14 +214,16 @@ def _unknown(path: Source, names: Sequence[str], known: Mapping[str, str]) -> In
 
 def usual(names: Iterable[str]) -> dict[str, str]:
     """Our names -> the file's, of all columns with usual names."""
-    by_name = {name.strip().lower(): name for name in reversed(list(names))}
-    found: dict[str, str] = {}
-    for ours, usual in {**USUAL, "time": TIMES}.items():
-        for name in usual:
-            if name in by_name:
-                found[ours] = by_name[name]
-                break
-    return found
+    by_name = {_letters(name): name for name in reversed(list(names))}
+    known = {ours: map(_letters, own) for ours, own in {**USUAL, "time": TIMES}.items()}
+    found = {
+        ours: next((name for name in own if name in by_name), "") for ours, own in known.items()
+    }
+    return {ours: by_name[name] for ours, name in found.items() if name}
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 def _of_text(path: Path) -> str:

@@ -26,10 +26,20 @@ import pyarrow as pa
 
 from twotowers.files.blocks import blocks as pieces
 from twotowers.files.blocks import in_order
-from twotowers.logs.counted import CELL, MEMORY, WIDEST, Counts, Part, gathered, key_of, smallest
+from twotowers.logs.counted import (
+    CELL,
+    MEMORY,
+    WIDEST,
+    Counts,
+    Part,
+    added_up,
+    gathered,
+    key_of,
+    smallest,
+)
 from twotowers.logs.frames import PANDAS
 from twotowers.logs.numbering import Column, Ids, Spill
-from twotowers.logs.sessions import EMPTY, read_sessions, seen_in, write_sessions
+from twotowers.logs.sessions import EMPTY, EQUAL, read_sessions, seen_in, write_sessions
 
 RANGES = 1 << 16
 """Where not all keys are sorted at once, portions of them consist of so many ranges."""
@@ -40,10 +50,11 @@ class Block:
     """Some pages of a log.
 
     Attributes:
-        before: pages of the log before these.
+        before: rows of the log before these.
         lengths: [pages] documents of each page.
         click: [shown] bool: was it clicked, of the documents of all pages one after the other.
         of_pages, of_documents: column -> [pages] or [shown] numbers (`Log.ids`).
+        times: [pages] how often the log has each page; None if once.
     """
 
     before: int
@@ -51,6 +62,7 @@ class Block:
     click: np.ndarray
     of_pages: Mapping[str, np.ndarray]
     of_documents: Mapping[str, np.ndarray]
+    times: np.ndarray | None = None
 
     @cached_property
     def page(self) -> np.ndarray:
@@ -87,18 +99,34 @@ class Block:
         inside = {name: ids[name].take(each) for name, each in self.of_documents.items()}
         inside = {"documents": inside.pop("document"), "clicks": pa.array(self.click), **inside}
         columns |= {name: pa.ListArray.from_arrays(offsets, each) for name, each in inside.items()}
+        columns |= {} if self.times is None else {EQUAL: pa.array(self.times)}
         return pa.RecordBatch.from_pydict(columns)
 
     def filter(self, rows: np.ndarray) -> Block:
-        """Some of the pages: [pages] bool."""
+        """Some of the pages: [pages] bool, or how often each."""
+        times = self.times if self.times is None or rows.dtype == bool else rows
+        rows = rows > 0
         shown = np.repeat(rows, self.lengths)
         of_pages = {name: each[rows] for name, each in self.of_pages.items()}
         of_documents = {name: each[shown] for name, each in self.of_documents.items()}
-        return Block(self.before, self.lengths[rows], self.click[shown], of_pages, of_documents)
+        inside = self.click[shown], of_pages, of_documents
+        return Block(
+            self.before, self.lengths[rows], *inside, None if times is None else times[rows]
+        )
+
+    def number(self, rows: np.ndarray) -> int:
+        """How many pages some rows are: [pages] bool."""
+        return int(np.count_nonzero(rows) if self.times is None else self.times[rows].sum())
+
+    def total(self, shown: np.ndarray) -> int:
+        """How many impressions some documents are: [shown] bool."""
+        if self.times is None:
+            return int(np.count_nonzero(shown))
+        return int(np.repeat(self.times, self.lengths)[shown].sum())
 
 
 class Log:
-    """A click log: pages in flat arrays.
+    """A click log: pages in flat arrays, each a row, or so many equal ones.
 
     Attributes:
         blocks: the pages, some at a time; in memory, or mapped from one file.
@@ -130,13 +158,14 @@ class Log:
         Args:
             batches: columns query, documents, clicks, and others. Lists have a value per document,
                 others a value per page. They are consumed one at a time. A list of positions, from
-                1 and rising, tells of gaps.
+                1 and rising, tells of gaps; `EQUAL` how many equal pages a row is.
             memory: bytes to use. Pages beyond half of it go to a file.
             texts: whether text may stand for whole numbers, as in a csv file.
         """
         columns: dict[str, Column] = {}
         spill, lengths, clicks, lists = Spill(memory // 2), [], [], set()
         places: list[np.ndarray | None] = []
+        times: list[np.ndarray] = []
         for table in gathered(batches, EMPTY):
             for name in table.column_names:
                 values, ours = table[name], "document" if name == "documents" else name
@@ -145,6 +174,9 @@ class Log:
                     values = pa.chunked_array([each.flatten() for each in values.chunks])
                 if name == "clicks":
                     clicks.append(spill.keep(values.to_numpy()))
+                    continue
+                if name == EQUAL:
+                    times.append(values.to_numpy())
                     continue
                 if name == "documents":
                     of_chunks = [each.value_lengths().to_numpy() for each in table[name].chunks]
@@ -170,7 +202,7 @@ class Log:
             parts = {name: column.parts[place] for name, column in columns.items()}
             inside = {name: parts.pop(name) for name in lists & {*parts}}
             inside |= {"position": places[place]} if gaps else {}
-            blocks.append(Block(before, *own, parts, inside))
+            blocks.append(Block(before, *own, parts, inside, times[place] if times else None))
             before += len(own[0])
         return cls(blocks, ids, spill=spill, memory=memory)
 
@@ -184,24 +216,31 @@ class Log:
     @property
     def pages(self) -> int:
         """Number of pages."""
-        return sum(len(each.lengths) for each in self.blocks)
+        return sum(each.number(np.ones(len(each.lengths), bool)) for each in self.blocks)
+
+    @property
+    def times(self) -> np.ndarray | None:
+        """[rows] how many equal pages each row is; None if each is one."""
+        parts = [each.times for each in self.blocks if each.times is not None]
+        return np.concatenate(parts) if parts else None
 
     @property
     def shown(self) -> int:
         """Number of documents on all pages."""
-        return sum(len(each.click) for each in self.blocks)
+        return sum(each.total(np.ones(len(each.click), bool)) for each in self.blocks)
 
     @property
     def clicks(self) -> int:
         """Number of clicked documents."""
-        return sum(int(np.count_nonzero(each.click)) for each in self.blocks)
+        return sum(each.total(each.click) for each in self.blocks)
 
     @property
     def rates(self) -> tuple[float, float]:
         """Clicks per impression at the first position, and at all."""
-        first = [each.click[each.position == 0] for each in self.blocks]
-        shown = sum(map(len, first))
-        return sum(each.sum() for each in first) / max(shown, 1), self.clicks / self.shown
+        first = [(each, each.position == 0) for each in self.blocks]
+        shown = sum(each.total(where) for each, where in first)
+        clicks = sum(each.total(where & each.click) for each, where in first)
+        return clicks / max(shown, 1), self.clicks / self.shown
 
     @property
     def gaps(self) -> bool:
@@ -233,7 +272,7 @@ class Log:
         return self.ids["position"].size
 
     def flat(self, name: str) -> np.ndarray:
-        """A column of all pages: lengths, click, or numbers. It has a value per page, or one per
+        """A column of all rows: lengths, click, or numbers. It has a value per page, or one per
         document if it differs among the documents of a page."""
         parts = [
             getattr(each, name) if name in ("lengths", "click") else each.of_pages[name]
@@ -246,7 +285,7 @@ class Log:
         """Some of the pages.
 
         Args:
-            rows: [pages] bool, which ones.
+            rows: [rows] bool, which ones; or how often each is meant.
         """
         blocks, before = [], 0
         for each in self.blocks:
@@ -276,6 +315,9 @@ class Log:
         """What `count` gives, some rows at a time, so that not all need be in memory."""
         columns = self._columns(by, further)
         ids = {name: each for name, (each, _) in columns.items()}
+        if self.times is not None:  # Rows are few where pages are many.
+            yield Counts(*_weighed(self.blocks, columns), ids, self.seen, self.kind)
+            return
         fits = sum(each < WIDEST for each in accumulate((each.size for each in ids.values()), mul))
         if fits == len(ids):
             for low, high in self._ranges(columns):
@@ -310,7 +352,7 @@ class Log:
         return [*pairwise([0, *map(int, ends)])]
 
     def write(self, path: str | Path) -> int:
-        """Write the pages as a sessions file (docs/logs.md), all or nothing; their number."""
+        """Write the pages as a sessions file (docs/logs.md), all or nothing; its rows."""
         return write_sessions(path, self.batches(), self.seen)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -338,6 +380,17 @@ def _keys(block: Block, columns: Columns, out: np.ndarray | None = None) -> np.n
         out *= ids.size
         out += values(block)
     return out
+
+
+def _weighed(blocks: Sequence[Block], columns: Columns) -> Part:
+    """The counts of blocks whose rows are several pages."""
+    own = {
+        name: np.concatenate([values(each) for each in blocks])
+        for name, (_, values) in columns.items()
+    }
+    shown = np.concatenate([np.repeat(each.times, each.lengths) for each in blocks])
+    click = np.concatenate([each.click for each in blocks])
+    return added_up(own, shown, shown * click, {name: ids for name, (ids, _) in columns.items()})
 
 
 def _marked(blocks: Sequence[Block], columns: Columns, low: int, high: int) -> np.ndarray:

@@ -90,17 +90,20 @@ def observed_pages(
     whole, path = (log, None) if isinstance(log, Log) else (Log.read(log), log)
     pages = page_arrays(whole, positions=positions, places=places, cut=cut, path=path)
     code, first = number_rows(np.where(pages.where, pages.pair + 1, 0))
+    row = np.repeat(np.arange(len(code)), 1 if pages.number is None else pages.number)
     given = {"seed": seed, "path": path}
     if all(isinstance(each, Portion) for each in shares.values()):
         parts = whole.ids["split"].take(whole.flat("split")).to_numpy(zero_copy_only=False)
-        found = divide_parts(parts, (pages.clicks & pages.where).sum(1), shares, **given)
+        clicked = (pages.clicks & pages.where).sum(1)
+        found = divide_parts(parts[row], clicked[row], shares, **given)
     else:
-        found = divide(len(code), shares, **given)
+        found = divide(len(row), shares, **given)
     sessions = {}
     for split, rows in found.items():
         place = np.broadcast_to(np.arange(positions, dtype=np.uint8), (len(rows), positions))
-        clicks, where = pages.clicks[rows], pages.where[rows]
-        sessions[split] = Sessions(code[rows].astype(np.int32), place, clicks, where, rows)
+        own = row[rows]
+        clicks, where = pages.clicks[own], pages.where[own]
+        sessions[split] = Sessions(code[own].astype(np.int32), place, clicks, where, own)
     return ObservedPages(pages.pair[first], pages.where[first], sessions, pages.ids)
 
 

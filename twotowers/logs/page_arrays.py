@@ -90,7 +90,7 @@ def page_arrays(
     arrays = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
     for array, values in zip(arrays, (pair, click), strict=True):
         array[page, at] = values
-    return Pages(*arrays, where, len(ids), ids=ids)
+    return Pages(*arrays, where, len(ids), log.times, ids)
 
 
 def read_page_arrays(path: str | Path, **how: Any) -> Pages:
@@ -127,7 +127,8 @@ def distinct_arrays(log: Log, *, positions: int) -> Pages:
             break
         order = np.lexsort([other, one])  # Two pages share a hash, which hardly ever happens.
     starts = np.flatnonzero(np.append(True, ~both))
-    first, number = order[starts], np.diff(starts, append=len(order))
+    times = np.ones(len(one), int) if log.times is None else log.times
+    first, number = order[starts], np.add.reduceat(times[order], starts)
     rows = np.zeros(len(one), bool)
     rows[first] = True
     pages = page_arrays(log.part(rows), positions=positions, by_id=True)
@@ -202,7 +203,7 @@ def _numbers(log: Log, name: str, expected: str, path: object) -> np.ndarray:
         values = values.astype(str)
     values = pd.to_numeric(values, errors="coerce").to_numpy(float)
     good = np.abs(values) < np.finfo(np.float32).max
-    page = np.repeat(np.arange(log.pages), log.flat("lengths"))
+    page = np.repeat(np.arange(len(log.flat("lengths"))), log.flat("lengths"))
     _check(good[numbers], log, name, page, path, "a number below 3e38")
     return values.astype(np.float32)[numbers]
 

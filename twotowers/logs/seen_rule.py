@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.logs.sessions import Stream, bias_features
+from twotowers.logs.sessions import EQUAL, Stream, bias_features
 
 RULE = re.compile(r"clicked\+([0-9]{1,4})", re.ASCII)
 
@@ -65,7 +65,8 @@ def _cut(log: Stream, further: int) -> Iterator[pa.RecordBatch]:
         for name in ("documents", "clicks", *bias_features(batch.schema)):
             lists = pa.ListArray.from_arrays(offsets, batch[name].flatten().filter(seen))
             batch = batch.set_column(batch.schema.get_field_index(name), name, lists)
-        found["documents_not_seen"] += int((lengths - kept).sum())
-        found["pages_not_seen"] += int((kept == 0).sum())
+        times = batch[EQUAL].to_numpy() if EQUAL in batch.schema.names else 1
+        found["documents_not_seen"] += int(((lengths - kept) * times).sum())
+        found["pages_not_seen"] += int(((kept == 0) * times).sum())
         log.seen.update(found)
         yield batch.filter(pa.array(kept > 0))

@@ -8,6 +8,7 @@ A parquet file with a row per result page and the columns
     clicks      list of bool, as long as `documents`
     user        int64 or string; optional
     position    list of int32, from 1 and rising, where positions are missing; optional
+    page_count  how many equal pages a row is, if rows are not one page each; optional
 
 Any other list column is a bias feature, with a value per document. Any other column is a lane
 column, such as a parameter of the simulation. No value is missing. The file's metadata has the
@@ -34,8 +35,12 @@ from twotowers.files.columns import Rows, is_text, wrong_type
 from twotowers.files.tables import check_types, opened, write_batches
 
 REQUIRED = ("split", "query", "documents", "clicks")
-RESERVED = (*REQUIRED, "document", "position", "impressions")
+EQUAL = "page_count"
+"""The column that says how many equal pages a row is."""
+RESERVED = (*REQUIRED, "document", "position", "impressions", EQUAL)
 """Names of columns here and in files of cells, which no lane and no bias feature has."""
+TIME = "time"
+"""The column under which the time of a page is read."""
 OWN = "page:"
 """Before the name of a column of the file that tells its pages apart."""
 IDS = ("query", "documents", "user")
@@ -63,10 +68,12 @@ class Stream:
     Attributes:
         batches: batches of pages, which can be taken once.
         seen: other counts. They are complete after the last batch.
+        ordered: whether pages are in the order of time, which is known after the last batch.
     """
 
     batches: Iterable[pa.RecordBatch]
     seen: dict[str, int] = field(default_factory=dict)
+    ordered: bool = False
 
 
 class Unsorted(Exception):

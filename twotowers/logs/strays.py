@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_choice
+from twotowers.files.columns import is_text
 
 CHOICES = ("drop", "error")
 LEFT_OUT = {
@@ -20,6 +22,10 @@ LEFT_OUT = {
     "pages_missing_positions": "pages that miss positions, and keep those of their documents",
     "pages_of_bots": "pages of users, or pages, that are out of line",
     "pages_left_out": "pages that list a document twice",
+    "pages_without_user": "pages whose user is not known, each as of a user of its own",
+    "pages_without_time": "pages whose time is not known, taken for that of the page before",
+    "pages_without_id": "queries without a query_id",
+    "impressions_without_document": "impressions that name no document",
     "pages_without_text": "pages without the text of their query",
     "pages_without_documents": "pages without documents",
     "pages_without_positions": "pages whose positions are not known",
@@ -32,8 +38,9 @@ def left_out(seen: Mapping[str, int], above: float = 0.0) -> Iterator[str]:
 
     Args:
         seen: what it counted.
-        above: only what is a larger share of all clicks, or pages; then without what nothing was
-            lost by: further clicks on a document, positions that are missing, and bots.
+        above: only what is a larger share of all clicks, pages, or impressions; then without what
+            nothing was lost by: further clicks on a document, positions, users and times that are
+            missing, and bots.
 
     Example:
         >>> [*left_out({"clicks": 9, "clicks_off_page": 3, "clicks_without_query": 1})]
@@ -44,11 +51,16 @@ def left_out(seen: Mapping[str, int], above: float = 0.0) -> Iterator[str]:
 'pages of users, or pages, that are out of line: 2 (20%)']
     """
     clicks = ("clicks", "clicks_without_query", "clicks_without_document")
-    pages = ("pages", *(name for name in LEFT_OUT if name.startswith("pages")))
-    inside = ("repeated_clicks", "pages_missing_positions")
+    inside = (
+        "repeated_clicks", "pages_missing_positions", "pages_without_user", "pages_without_time",
+    )  # fmt: skip
     kept = (*inside, "pages_of_bots")
+    wholes = {
+        each: (each, *(n for n in LEFT_OUT if n.startswith(each)))
+        for each in ("pages", "impressions")
+    }
     for name, words in LEFT_OUT.items():
-        of = pages if name in pages else clicks
+        of = wholes.get(name.partition("_")[0], clicks)
         whole = sum(seen.get(each, 0) for each in of if each not in inside)
         share = seen.get(name, 0) / max(whole, 1)
         if share > above and not (above and name in kept):
@@ -75,12 +87,41 @@ class Tally:
         self.path, self.strays, self.repeats = path, strays, repeats
         self.seen = dict.fromkeys(("pages", "clicks", "repeated_clicks", "clicks_off_page"), 0)
 
-    def numbers(self, clicks: np.ndarray, where: Callable[[int], str]) -> np.ndarray:
+    def add(self, name: str, number: int) -> None:
+        """Count more of something that there need not be."""
+        if number:
+            self.seen[name] = self.seen.get(name, 0) + number
+
+    def users(self, users: pa.Array, times: np.ndarray | int = 1) -> pa.Array:
+        """The users of pages. A page whose user is not known is one of its own.
+
+        Args:
+            users: [pages].
+            times: [pages] how many equal pages each is.
+        """
+        if pa.types.is_floating(users.type):  # As pandas has whole numbers, some of them missing.
+            users = users.cast(pa.int64())
+        missing = pc.is_null(users)
+        if is_text(users.type):
+            missing = pc.or_kleene(missing, pc.equal(users, "")).fill_null(True)
+        lack = missing.to_numpy(zero_copy_only=False)
+        if not lack.any():
+            return users
+        before = self.seen.get("pages_without_user", 0)
+        self.add("pages_without_user", int((lack * times).sum()))
+        own = -1 - before - np.cumsum(lack)
+        own = [f"page without a user {-each}" for each in own] if is_text(users.type) else own
+        return pc.if_else(missing, pa.array(own, users.type), users)
+
+    def numbers(
+        self, clicks: np.ndarray, where: Callable[[int], str], times: np.ndarray | int = 1
+    ) -> np.ndarray:
         """Whether each shown document was clicked, from its number of clicks.
 
         Args:
             clicks: [shown] whole numbers from 0.
             where: index -> the place in words, such as 'row 3'.
+            times: [shown] how many equal pages show the document.
 
         Returns:
             [shown] bool.
@@ -89,22 +130,23 @@ class Tally:
         if self.repeats == "error" and more.any():
             at = int(np.flatnonzero(more)[0])
             raise self._refused(where(at), f"{clicks[at]} clicks on one document", "repeats")
-        self.seen["clicks"] += int(clicks.sum())
-        self.seen["repeated_clicks"] += int((clicks - 1)[more].sum())
+        self.seen["clicks"] += int((clicks * times).sum())
+        self.seen["repeated_clicks"] += int(((clicks - 1) * times)[more].sum())
         return clicks > 0
 
-    def page(self, documents: list, listed: list, where: str) -> list[bool]:
+    def page(self, documents: list, listed: list, where: str, times: int = 1) -> list[bool]:
         """Whether each document of a page was clicked, from the clicked documents in any order.
 
         Args:
             documents: the shown documents, all different.
             listed: the clicked documents.
             where: the page in words, such as 'record 3'.
+            times: how many equal pages it is.
 
         Returns:
             a value per document.
         """
-        self.seen["pages"] += 1
+        self.seen["pages"] += times
         if not listed:
             return [False] * len(documents)
         chosen, shown = set(listed), set(documents)
@@ -115,9 +157,9 @@ class Tally:
             raise self._refused(where, f"{stray!r} is clicked and not on the page", "strays")
         if repeated and self.repeats == "error":
             raise self._refused(where, "a document is clicked more than once", "repeats")
-        self.seen["clicks"] += len(listed)
-        self.seen["clicks_off_page"] += strays
-        self.seen["repeated_clicks"] += repeated
+        self.seen["clicks"] += len(listed) * times
+        self.seen["clicks_off_page"] += strays * times
+        self.seen["repeated_clicks"] += repeated * times
         return [document in chosen for document in documents]
 
     def left_out(self, documents: list, where: str) -> bool:
@@ -134,11 +176,11 @@ class Tally:
         self.seen["pages_left_out"] = self.seen.get("pages_left_out", 0) + 1
         return True
 
-    def pages(self, documents: pa.Array, listed: pa.Array, row: int) -> pa.Array:
+    def pages(self, documents: pa.Array, listed: pa.Array, row: int, times: np.ndarray) -> pa.Array:
         """`page` for many pages: two lists per page -> a list of bool per page."""
         clicked = []
-        pairs = zip(documents.to_pylist(), listed.to_pylist(), strict=True)
-        for number, (shown, chosen) in enumerate(pairs, start=row + 1):
+        rows = zip(documents.to_pylist(), listed.to_pylist(), times.tolist(), strict=True)
+        for number, (shown, chosen, number_of) in enumerate(rows, start=row + 1):
             if chosen and len(set(shown)) < len(shown):
                 raise InputError(
                     f"row {number}: a document is listed twice, so a click does not say where",
@@ -146,7 +188,7 @@ class Tally:
                     field="documents",
                     expected="each document once per page",
                 )
-            clicked.append(self.page(shown, chosen, f"row {number}"))
+            clicked.append(self.page(shown, chosen, f"row {number}", number_of))
         return pa.array(clicked, pa.list_(pa.bool_()))
 
     def _refused(self, where: str, message: str, setting: str) -> InputError:

@@ -6,8 +6,15 @@ times these rates allow, or who has `MUCH` of all clicks and places them `FAR` f
 have probabilities that Hoeffding (1963, Theorems 1 and 2) bounds: a share s of n documents that are
 clicked with a mean chance q < s, by exp(-n KL(s || q)); a mean of n clicks that is off by t, within
 a range r, by 2 exp(-2 n t^2 / r^2). Which users are out of line follows from these by Benjamini and
-Hochberg (1995), at `FALSE`. If users are not known, a page stands for one; then at least half of
-its documents, and `FEWEST`, have to be clicked, and rates are those of the other pages.
+Hochberg (1995), at `FALSE`.
+
+If users are not known, a page stands for one. It is out of line if at least half of its documents,
+and `FEWEST`, are clicked, and chance hardly has pages with c clicks among n documents: at most
+
+    C(n, c) (mean click rate)^c (1 + v) (1 + 2 v) ... (1 + (c - 1) v)
+
+of them, where users differ by a factor of mean 1 and variance v (moments of a gamma distribution),
+which pairs of clicks of other pages tell. Again by Benjamini and Hochberg, at `FALSE_PAGES`.
 
     >>> import pyarrow as pa
     >>> clicks = [[True, False, False]] * 60 + [[True, True, True]] * 40
@@ -23,7 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import rel_entr
+from scipy.special import gammaln, rel_entr
 
 from twotowers.logs.log import Log
 
@@ -35,7 +42,8 @@ MUCH, FAR = 0.01, 0.9
 deviations of its logarithm."""
 FALSE = 0.001
 """The expected share of those out of line that are not."""
-FEWEST = 5
+FALSE_PAGES = 0.05
+FEWEST = 3
 MOST_NAMES = 3
 CERTAIN = 0.95
 """No chance of a click is larger."""
@@ -72,31 +80,42 @@ def unusual(log: Log) -> Unusual:
     Args:
         log: with pages; with the column `user` if users are known.
     """
-    known = USER in log.ids
-    number = log.flat(USER) if known else np.arange(log.pages)
+    known, lengths = USER in log.ids, log.flat("lengths")
+    times = np.ones(len(lengths), int) if log.times is None else log.times
+    number = log.flat(USER) if known else np.arange(len(lengths))
     number = np.unique(number, return_inverse=True)[1] if known else number
     position = np.concatenate([each.position for each in log.blocks])
     click = np.concatenate([each.click for each in log.blocks])
-    owner = np.repeat(number, log.flat("lengths"))
-    size = int(number.max(initial=-1)) + 1
-    shown, clicked = np.bincount(owner, minlength=size), np.bincount(owner, click, size)
+    owner, size = np.repeat(number, lengths), int(number.max(initial=-1)) + 1
+    pages = np.bincount(number, times, size)
+    # Without users, equal pages of one row have one chance, and count as often as they are.
+    each = np.repeat(times, lengths) if known and log.times is not None else None
+
+    def of_each(values: np.ndarray) -> np.ndarray:
+        return values if each is None else each * values
+
+    shown, clicked = np.bincount(owner, each, size), np.bincount(owner, of_each(click), size)
     many = (clicked >= FEWEST) & (clicked >= shown / 2)
-    weight = np.minimum(np.median(shown) / np.maximum(shown, 1), 1) if known else ~many
-    weight = weight[owner].astype(float)
-    places = np.bincount(position, weight)
-    rate = np.bincount(position, weight * click) / np.maximum(places, 1e-300)
-    expected = np.bincount(owner, rate[position], size)
-    often = np.bincount(owner, np.minimum(OFTEN * rate, CERTAIN)[position], size)
-    chance = _at_most(shown, clicked, often)
-    if known:
-        far = _far(np.log1p(position), click, rate[position], owner, size)
-        chance = np.minimum(chance, np.where(clicked > MUCH * click.sum(), far, 1))
-    else:
-        chance[~many] = 1
-    ranked = np.sort(chance)
-    passed = np.flatnonzero(ranked <= FALSE * np.arange(1, size + 1) / max(size, 1))
-    out = chance <= ranked[passed[-1]] if len(passed) else np.zeros(size, bool)
-    pages = np.bincount(number, minlength=size)
+    units = np.ones(size) if known else pages
+    out = many & (not known)
+    for _ in range(1 if known else 2):  # Rates are those of pages that are not out of line.
+        weight = np.minimum(np.median(shown) / np.maximum(shown, 1), 1) if known else pages * ~out
+        weight = of_each(weight[owner].astype(float))
+        places = np.bincount(position, weight)
+        rate = np.bincount(position, weight * click) / np.maximum(places, 1e-300)
+        expected = np.bincount(owner, of_each(rate[position]), size)
+        if known:
+            often = np.bincount(owner, of_each(np.minimum(OFTEN * rate, CERTAIN)[position]), size)
+            far = _far(np.log1p(position), of_each(click), of_each(rate[position]), owner, size)
+            chance = np.where(clicked > MUCH * clicked.sum(), far, 1)
+            chance = np.minimum(chance, _at_most(shown, clicked, often))
+        else:
+            squares = np.bincount(owner, rate[position] ** 2, size)
+            spread = _spread(clicked, expected, squares, pages * ~out)
+            chance = np.where(many, _of_page(shown, clicked, expected, spread), 1)
+        out = _false(chance, units, FALSE if known else FALSE_PAGES)
+    if not known:
+        clicked, expected = clicked * pages, expected * pages
     names: list[str] = []
     if known and out.any():
         order = np.flatnonzero(out)[np.argsort(-clicked[out], kind="stable")][:MOST_NAMES]
@@ -105,14 +124,53 @@ def unusual(log: Log) -> Unusual:
     return Unusual(
         out[number],
         known,
-        int(out.sum()),
+        int(units[out].sum()),
         names,
         float(pages[out].sum() / max(log.pages, 1)),
-        float(clicked[out].sum() / max(click.sum(), 1)),
+        float(clicked[out].sum() / max(clicked.sum(), 1)),
         float(clicked[out].sum() / max(expected[out].sum(), 1e-300)),
         float(pages.max(initial=0) / max(log.pages, 1)) if known else np.nan,
-        float(clicked.max(initial=0) / max(click.sum(), 1)) if known else np.nan,
+        float(clicked.max(initial=0) / max(clicked.sum(), 1)) if known else np.nan,
     )
+
+
+def _spread(
+    clicked: np.ndarray, expected: np.ndarray, squares: np.ndarray, times: np.ndarray
+) -> float:
+    """The variance between pages of a factor of all click rates, from pairs of clicks.
+
+    Args:
+        clicked, expected, squares: [pages] clicks, and sums of click rates and of their squares.
+        times: [pages] how often each page counts.
+    """
+    pairs = times @ (expected**2 - squares)
+    return float(max(times @ (clicked * (clicked - 1)) / max(pairs, 1e-300) - 1, 0))
+
+
+def _of_page(
+    shown: np.ndarray, clicked: np.ndarray, expected: np.ndarray, spread: float
+) -> np.ndarray:
+    """[pages] a bound of the probability of so many clicks: see the module."""
+    most = int(clicked.max(initial=0))
+    moments = np.append(0, np.cumsum(np.log1p(spread * np.arange(most))))
+    mean = np.maximum(expected / np.maximum(shown, 1), 1e-300)
+    log = gammaln(shown + 1) - gammaln(clicked + 1) - gammaln(shown - clicked + 1)
+    log += clicked * np.log(mean) + moments[clicked.astype(int)]
+    return np.exp(np.minimum(log, 0))
+
+
+def _false(chance: np.ndarray, units: np.ndarray, level: float) -> np.ndarray:
+    """[users] which are out of line, by Benjamini and Hochberg.
+
+    Args:
+        chance: [users] of their clicks, at most.
+        units: [users] how many users each is.
+        level: the expected share of those out of line that are not.
+    """
+    order = np.argsort(chance, kind="stable")
+    rank = np.cumsum(units[order]) / max(units.sum(), 1)
+    passed = np.flatnonzero(chance[order] <= level * rank)
+    return chance <= (chance[order[passed[-1]]] if len(passed) else -1)
 
 
 def _at_most(shown: np.ndarray, clicked: np.ndarray, expected: np.ndarray) -> np.ndarray:
@@ -129,8 +187,8 @@ def _far(
     """[users] the largest probability of clicks so far from where others click; 1 within `FAR`.
 
     Args:
-        place, click, rate, owner: [shown] the logarithm of the position, the click, the click rate
-            of others, and the number of the user.
+        place, click, rate, owner: [shown] the logarithm of the position, the clicks, those that
+            others would make, and the number of the user.
         size: users.
     """
     whole, clicks = np.bincount(owner, rate, size), np.bincount(owner, click, size)

@@ -15,13 +15,13 @@ from twotowers.files.batches import column_names, read_batches
 from twotowers.files.columns import Rows, is_text
 from twotowers.files.frames import Source
 from twotowers.logs.layouts import USUAL, usual
-from twotowers.logs.sessions import BATCH, RESERVED, Stream, check_free, conform
+from twotowers.logs.sessions import BATCH, EQUAL, RESERVED, Stream, check_free, conform
 from twotowers.logs.strays import Tally
 from twotowers.splits import LOG
 
 LAYOUT = "a row per result page, with lists of documents and clicks"
 
-OPTIONAL = ("query", "split", "user", "page_count")
+OPTIONAL = ("query", "split", "user", EQUAL)
 """Columns that are read if they exist."""
 CLICKS = ("flags", "documents")
 PADDED = "query_doc_ids"
@@ -40,7 +40,7 @@ def read(
     repeats: str = "drop",
 ) -> Stream:
     """Read a parquet or feather file, a row per result page; or, with a column `page_count`, a row
-    for so many equal pages, each of which is read.
+    for so many equal pages.
 
     Args:
         path: the file, or a pattern of files such as `part-*`.
@@ -128,54 +128,40 @@ def _check_found(names: Mapping[str, str], found: Sequence[str], path: str | Pat
 
 
 def _batches(files: list, clicks: str, split: str, tally: Tally) -> Iterator[pa.RecordBatch]:
+    counted = any(EQUAL in names for _, names in files)
     for path, names in files:
-        tally.path = path
-        yield from _of_file(path, names, clicks, split, tally)
-
-
-def _of_file(path, names: dict[str, str], clicks: str, split: str, tally: Tally) -> Iterator:
-    row, count = 0, names.get("page_count")
-    names = {ours: theirs for ours, theirs in names.items() if ours != "page_count"}
-    for whole in read_batches(path, [*names.values(), *([count] if count else [])]):
-        for start in range(0, len(whole), BATCH):
-            batch, rows = whole.slice(start, BATCH), Rows(path, row)
-            if count is None:
-                yield _conformed(batch, names, rows, clicks, split, tally)
-            else:
-                counts = rows.whole(batch[count], "page_count")
-                # An error names the row of the file, so each row is checked before it is repeated.
-                once = Tally(path, strays=tally.strays, repeats=tally.repeats)
-                _conformed(batch, names, rows, clicks, split, once)
-                for part in _repeated(batch, counts):
-                    yield _conformed(part, names, rows, clicks, split, tally)
-            row += len(batch)
-
-
-def _repeated(batch: pa.RecordBatch, counts: np.ndarray) -> Iterator[pa.RecordBatch]:
-    """Each row as often as its count says, some thousands of rows at a time."""
-    last = np.cumsum(counts)
-    total = int(counts.sum())
-    for start in range(0, total, BATCH):
-        place = np.arange(start, min(start + BATCH, total))
-        yield batch.take(pa.array(np.searchsorted(last, place, side="right")))
+        tally.path, row = path, 0
+        for whole in read_batches(path, [*dict.fromkeys(names.values())]):
+            for start in range(0, len(whole), BATCH):
+                batch, rows = whole.slice(start, BATCH), Rows(path, row)
+                page = {ours: batch[theirs] for ours, theirs in names.items()}
+                if EQUAL in names:
+                    page[EQUAL] = pa.array(rows.whole(page[EQUAL], EQUAL))
+                elif counted:
+                    page[EQUAL] = pa.repeat(pa.scalar(1, pa.int64()), len(batch))
+                found = _conformed(page, len(batch), names, rows, clicks, split, tally)
+                yield found.filter(pc.greater(found[EQUAL], 0)) if counted else found
+                row += len(batch)
 
 
 def _conformed(
-    batch: pa.RecordBatch, names: Mapping[str, str], rows: Rows, clicks: str, split: str, tally
+    page: dict, size: int, names: Mapping[str, str], rows: Rows, clicks: str, split: str, tally
 ) -> pa.RecordBatch:
-    page = {ours: batch[theirs] for ours, theirs in names.items()}
-    inner = {*names} - {"query", "split", "user"} if is_text(page["documents"].type) else ()
+    inner = {*names} - {"query", "split", "user", EQUAL} if is_text(page["documents"].type) else ()
     page |= {name: _split(page[name]) for name in inner if is_text(page[name].type)}
     if names["documents"] == PADDED:
         page = _unpadded(page, rows)
-    page.setdefault("split", pa.repeat(split, len(batch)))
-    page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), len(batch)))
+    page.setdefault("split", pa.repeat(split, size))
+    page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), size))
     for name in ("documents", "clicks"):
         rows.a_list(page[name], name)
+    times = page[EQUAL].to_numpy() if EQUAL in page else np.ones(size, int)
+    if "user" in page:
+        page["user"] = tally.users(page["user"], times)
     if clicks == "flags":
-        page["clicks"] = click_flags(page["clicks"], tally, rows)
+        page["clicks"] = click_flags(page["clicks"], tally, rows, times)
     else:
-        page["clicks"] = tally.pages(page["documents"], page["clicks"], rows.before)
+        page["clicks"] = tally.pages(page["documents"], page["clicks"], rows.before, times)
     return conform(pa.RecordBatch.from_pydict(page), rows.path, rows.before)
 
 
@@ -208,11 +194,12 @@ def _unpadded(page: dict, rows: Rows) -> dict:
     return page | cut
 
 
-def click_flags(column: pa.Array, tally: Tally, rows: Rows) -> pa.Array:
+def click_flags(column: pa.Array, tally: Tally, rows: Rows, times: np.ndarray | int = 1):
     # The row in a message is that of the page, not the place among all clicks.
-    inside = rows.inside(column)
+    inside, lengths = rows.inside(column), column.value_lengths().to_numpy()
     values = inside.whole(column.flatten(), "clicks")
-    tally.seen["pages"] += len(column)
-    offsets = np.append(0, np.cumsum(column.value_lengths()))
-    flags = tally.numbers(values, inside.name)
+    times = np.broadcast_to(times, len(column))
+    tally.seen["pages"] += int(times.sum())
+    flags = tally.numbers(values, inside.name, np.repeat(times, lengths))
+    offsets = np.append(0, np.cumsum(lengths))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flags)

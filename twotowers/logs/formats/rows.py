@@ -16,7 +16,7 @@ from twotowers.files.batches import read_batches
 from twotowers.files.columns import LONGEST, Rows, check_ids, whole_runs
 from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
-from twotowers.logs.sessions import OWN, Stream, Unsorted, conform
+from twotowers.logs.sessions import OWN, TIME, Stream, Unsorted, conform
 from twotowers.logs.sorting import sorted_rows
 from twotowers.logs.strays import Tally
 from twotowers.splits import LOG
@@ -100,7 +100,7 @@ class _Rows:
     def __init__(self, path, named_in, page, bias, first, gaps, split, tally, keep):
         self.path, self.named_in, self.page, self.bias = path, named_in, page, bias
         self.first, self.gaps, self.split, self.tally = first, gaps, split, tally
-        self.keep = keep
+        self.keep, self.time = keep, None
         self.names = next(iter(named_in.values()))
         inner = {"session", "document", "position", "clicks", *bias}
         self.per_page = [name for name in self.names if name not in inner]
@@ -224,16 +224,17 @@ class _Rows:
 
         pages["documents"] = lists(self._flat(table, "document"))
         pages["clicks"] = lists(pa.array(clicked))
-        pages |= {name: lists(self._flat(table, name)) for name in self.bias}
+        inside = {name: self._flat(table, name) for name in self.bias}
+        if TIME in inside:
+            inside[TIME] = self._times(inside[TIME], starts)
+        pages |= {name: lists(each) for name, each in inside.items()}
         if places is not None:
             pages["position"] = lists(pa.array(places.astype(np.int32)))
             missing = np.maximum.reduceat(places, starts) > np.diff(starts, append=len(table))
             if missing.any():
-                seen = self.tally.seen
-                missed = seen.get("pages_missing_positions", 0)
-                seen["pages_missing_positions"] = missed + int(missing.sum())
-        for name in ("document", *self.bias):
-            self.rows.present(self._flat(table, name), name, "a value per row")
+                self.tally.add("pages_missing_positions", int(missing.sum()))
+        for name, each in {"document": self._flat(table, "document"), **inside}.items():
+            self.rows.present(each, name, "a value per row")
         for name in IDS:
             check_ids(self._flat(table, name).type, name, self.path)
         self.tally.seen["pages"] += len(starts)
@@ -242,11 +243,26 @@ class _Rows:
     def _flat(self, table: pa.Table, name: str) -> pa.Array:
         return table[self.names[name]].combine_chunks()
 
+    def _times(self, times: pa.Array, starts: np.ndarray) -> pa.Array:
+        """The times of rows; where one is missing, that of the row before."""
+        lacking = times.take(pa.array(starts)).null_count
+        self.tally.add("pages_without_time", lacking)
+        if times.null_count:
+            before = [] if self.time is None else [self.time]
+            filled = pc.fill_null_forward(pa.concat_arrays([*before, times]))
+            times = pc.fill_null_backward(filled.slice(len(filled) - len(times)))
+        self.time = times.slice(max(len(times) - 1, 0))
+        return times
+
     def _of_page(self, table, name: str, starts: np.ndarray, page: np.ndarray) -> pa.Array:
         """The one value of each page."""
         column = self._flat(table, name)
-        self.rows.present(column, name, "a value per row")
-        found = column.take(pa.array(starts))
+        if name == "user":
+            found = self.tally.users(column.take(pa.array(starts)))
+            column = pc.coalesce(column, found.take(pa.array(page)))
+        else:
+            self.rows.present(column, name, "a value per row")
+            found = column.take(pa.array(starts))
         visit = name == "query" and not self.page
         both = [self.names[each] for each in ("session", "query")] if visit else []
         self.rows.check(

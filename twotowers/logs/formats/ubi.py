@@ -36,8 +36,8 @@ VIEWS = ("impression", "view")
 
 RECORDS = """
 CREATE TABLE records (
-    query_id VARCHAR, action VARCHAR, text VARCHAR, moment DOUBLE, stamp VARCHAR, hits JSON,
-    start BIGINT, page BIGINT, size BIGINT, object VARCHAR, ordinal BIGINT
+    query_id VARCHAR, client VARCHAR, action VARCHAR, text VARCHAR, moment DOUBLE, stamp VARCHAR,
+    hits JSON, start BIGINT, page BIGINT, size BIGINT, object VARCHAR, ordinal BIGINT
 )
 """
 # Seconds since 1970 of a date with or without a zone, as Kibana or a browser prints it, or of a
@@ -88,7 +88,8 @@ parsed AS (
     WHERE coalesce(json_type(record->'index'), json_type(record->'create'), '') <> 'OBJECT'
 )
 SELECT
-    record->>'query_id',
+    nullif(record->>'query_id', ''),
+    nullif(record->>'client_id', ''),
     record->>'action_name',
     nullif(record->>'user_query', ''),
     {moment},
@@ -97,11 +98,11 @@ SELECT
     try_cast(coalesce(about->>'from', about->>'start', record->>'query_attributes.from') AS BIGINT),
     try_cast(coalesce(about->>'page', record->>'query_attributes.page') AS BIGINT),
     try_cast(coalesce(about->>'size', record->>'query_attributes.size') AS BIGINT),
-    coalesce(
+    nullif(coalesce(
         attributes->>'$.object.object_id',
         record->>'event_attributes.object.object_id',
         record->>'object_id'
-    ),
+    ), ''),
     try_cast(coalesce(
         attributes->>'$.position.ordinal',
         record->>'event_attributes.position.ordinal',
@@ -156,9 +157,10 @@ GROUP BY query_id
 # Events may have the text, too.
 SAID = """
 CREATE TABLE said AS
-SELECT query_id, first(text ORDER BY moment, stamp, text) AS text
-FROM records WHERE query_id IS NOT NULL AND text IS NOT NULL GROUP BY query_id
+SELECT query_id, first(text ORDER BY moment, stamp, text) AS text, min(client) AS client
+FROM records WHERE query_id IS NOT NULL GROUP BY query_id
 """
+CLIENTS = "SELECT count(DISTINCT client) FROM said"
 WRONG_HITS = """
 SELECT coalesce(query_id, 'without id'), hits::VARCHAR
 FROM records
@@ -229,7 +231,9 @@ SELECT
         ELSE listed.places
     END AS places,
     CASE WHEN {hits} THEN len(list_distinct(asked.places)) = len(hits) ELSE whole END AS whole,
-    coalesce(clicked, []) AS clicked
+    coalesce(clicked, []) AS clicked,
+    client,
+    coalesce(asked.moment, listed.moment) IS NOT NULL AS timed
 FROM asked
 FULL JOIN listed USING (query_id) LEFT JOIN clicked USING (query_id) LEFT JOIN said USING (query_id)
 ORDER BY coalesce(asked.moment, listed.moment), coalesce(asked.stamp, listed.stamp), query_id
@@ -244,6 +248,15 @@ WITH clicks AS (
 )
 SELECT
     (SELECT coalesce(sum(again), 0) FROM asked) AS repeated_queries,
+    (
+        SELECT count(*) FROM records
+        WHERE query_id IS NULL AND action IS NULL AND (hits IS NOT NULL OR text IS NOT NULL)
+    ) AS pages_without_id,
+    (
+        SELECT count(*) FROM records LEFT JOIN asked USING (query_id)
+        WHERE action = $view AND object IS NULL AND NOT coalesce({hits}, false)
+    ) AS impressions_without_document,
+    (SELECT count(*) FROM records WHERE action = $view AND object IS NOT NULL) AS impressions,
     count(*) FILTER (object IS NULL) AS clicks_without_document,
     count(*) FILTER (object IS NOT NULL AND unknown) AS clicks_without_query,
     count(off) - greatest(
@@ -268,8 +281,8 @@ def read(
 
     The query of a page is its `user_query`. Its documents are its hits, in their order; or, if it
     has none, the objects of its impressions and clicks, each at its first ordinal. A later screen
-    of a query, with another `from` in its `query_attributes`, goes on behind the first. All ids are
-    text.
+    of a query, with another `from` in its `query_attributes`, goes on behind the first. Its user is
+    the `client_id`, if there are several. All ids are text.
 
     Args:
         path: a file, or a pattern of files, with queries and events. JSON (an object a line, or
@@ -288,8 +301,8 @@ def read(
         Pages as `twotowers.logs.sessions` describes, in order of time. Also counted, if there are
         any: clicks_without_query and clicks_without_document, which belong to no page; clicks at
         other positions than their hit; repeated_queries, of which the first text and the first hits
-        count; pages with missing positions; and pages left out, since they have no text, no
-        document, a document twice, or no positions.
+        count; pages with missing positions; impressions that name no document; and pages left out,
+        since they have no id, no text, no document, a document twice, or no positions.
 
     Examples:
         >>> _ = Path("ubi.ndjson").write_text(
@@ -306,14 +319,15 @@ def read(
     for file in files:
         if isinstance(file, Path) and not file.is_file():
             raise InputError("there is no such file", path=file, expected="UBI")
-    pages = _pages(files, path, actions, shown, tally)
-    names = ["position", *([f"{OWN}query_id"] if keys else [])]
-    return Stream(page_batches(pages, split, names), tally.seen)
+    stream = Stream((), tally.seen)
+    stream.batches = _batches(files, path, actions, shown, split, keys, tally, stream)
+    return stream
 
 
-def _pages(
-    files: list, path: Source, actions: list[str], shown: str, tally: Tally
-) -> Iterator[tuple]:
+def _batches(
+    files: list, path: Source, actions: list[str], shown: str, split: str, keys: bool, tally: Tally,
+    stream: Stream,
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
     # DuckDB is imported by those who read such a log only.
     from twotowers.logs.warehouse import database
 
@@ -325,30 +339,52 @@ def _pages(
         for file in files:
             _add(connection, file)
         view = _check(connection, actions, shown, path)
-        clicks = {"clicks": actions}
+        clicks, hits = {"clicks": actions}, "len(asked.hits) > 0" if shown == "hits" else "false"
         connection.execute(ASKED)
         connection.execute(SAID)
         connection.execute(LISTED, {**clicks, "view": view})
-        counts = connection.sql(COUNTS, params=clicks)
+        counts = connection.sql(COUNTS.format(hits=hits), params={**clicks, "view": view})
         (numbers,) = counts.fetchall()
         seen = Counter(dict(zip(counts.columns, map(int, numbers), strict=True)))
-        missed = 0
-        pages = PAGES.format(hits="len(hits) > 0" if shown == "hits" else "false")
-        for batch in connection.sql(pages, params=clicks).to_arrow_reader(BATCH):
-            for page in batch.to_pylist():
-                documents, where = page["documents"], f"query {page['query_id']}"
-                places = page["places"]
-                if lack := _lack(page):
-                    seen[f"pages_{lack}"] += 1
-                elif not all(documents):
-                    raise InputError(
-                        f"{where}: the id of a hit is missing", path=path, expected="an id per hit"
-                    )
-                elif not tally.left_out(documents, where):
-                    missed += places[-1] > len(places)
-                    clicked = tally.page(documents, page["clicked"], where)
-                    yield page["text"], documents, clicked, places, page["query_id"]
-        seen["pages_missing_positions"] = missed
+        if not seen["impressions_without_document"]:
+            del seen["impressions"]
+        ((clients,),) = connection.execute(CLIENTS).fetchall()
+        untimed = 0
+
+        def pages() -> Iterator[tuple]:
+            nonlocal untimed
+            found = connection.sql(PAGES.format(hits=hits), params=clicks)
+            for batch in found.to_arrow_reader(BATCH):
+                for page in batch.to_pylist():
+                    documents, where = page["documents"], f"query {page['query_id']}"
+                    places = page["places"]
+                    if lack := _lack(page):
+                        seen[f"pages_{lack}"] += 1
+                    elif not all(documents):
+                        raise InputError(
+                            f"{where}: the id of a hit is missing",
+                            path=path,
+                            expected="an id per hit",
+                        )
+                    elif not tally.left_out(documents, where):
+                        seen["pages_missing_positions"] += places[-1] > len(places)
+                        untimed += not page["timed"]
+                        clicked = tally.page(documents, page["clicked"], where)
+                        further = [page["query_id"]] if keys else []
+                        further += [page["client"] or ""] if clients > 1 else []
+                        yield page["text"], documents, clicked, places, *further
+
+        names = [
+            "position",
+            *([f"{OWN}query_id"] if keys else []),
+            *(["user"] if clients > 1 else []),
+        ]
+        for batch in page_batches(pages(), split, names):
+            if clients > 1:
+                at = batch.schema.get_field_index("user")
+                batch = batch.set_column(at, "user", tally.users(batch["user"]))
+            yield batch
+        stream.ordered = not untimed
         tally.seen.update({name: number for name, number in seen.items() if number})
     if not tally.seen["pages"]:
         dropped = [

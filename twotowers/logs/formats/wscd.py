@@ -16,7 +16,7 @@ from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.files.batches import opened_text
 from twotowers.logs.log import Log
-from twotowers.logs.sessions import Stream, page_batches
+from twotowers.logs.sessions import EQUAL, Stream, page_batches
 from twotowers.logs.strays import Tally
 from twotowers.splits import LOG
 
@@ -137,15 +137,16 @@ def write_wscd(log: Log, path: str | Path) -> int:
     number = 0
     with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for batch in log.batches():
-            columns = (batch[name].to_pylist() for name in ("query", "documents", "clicks"))
-            for query, documents, clicks in zip(*columns, strict=True):
+            columns = [batch[name].to_pylist() for name in ("query", "documents", "clicks")]
+            times = batch[EQUAL].to_pylist() if EQUAL in batch.schema.names else [1] * len(batch)
+            for query, documents, clicks, equal in zip(*columns, times, strict=True):
                 _check(query, documents, clicks, number)
                 shown = "\t".join(map(str, documents))
-                file.write(f"{number}\t0\t{PAGE}\t{query}\t0\t{shown}\n")
-                for document, clicked in zip(documents, clicks, strict=True):
-                    if clicked:
-                        file.write(f"{number}\t0\t{CLICK}\t{document}\n")
-                number += 1
+                clicked = [each for each, click in zip(documents, clicks, strict=True) if click]
+                for page in range(number, number + equal):
+                    file.write(f"{page}\t0\t{PAGE}\t{query}\t0\t{shown}\n")
+                    file.writelines(f"{page}\t0\t{CLICK}\t{each}\n" for each in clicked)
+                number += equal
     return number
 
 
