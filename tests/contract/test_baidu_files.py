@@ -92,7 +92,7 @@ def test_settings_fit_real_files(run):
         assert 0.5 < found["logged_ndcg@10"] <= 1, name
 
 
-def test_a_missing_file_is_told(folder, tmp_path):
+def test_a_missing_file_is_named(folder, tmp_path):
     (tmp_path / "parts").mkdir()
     with pytest.raises(InputError, match="part-"):
         fetch([], [tmp_path / "m.json"], source="baidu_mlm_uva", folder=str(tmp_path))

@@ -129,7 +129,7 @@ def test_every_printed_number_stands_beside_ours(name, numbers, results):
     assert unpublished.count("--") == item(name).tex(table).count("--") + numbers
 
 
-def test_published_numbers_are_told_apart_by_their_lanes():
+def test_published_numbers_are_distinguished_by_their_lanes():
     lanes = [name for name in BANDS if name not in ("value", "sd", "n", "bound")]
     assert not BANDS.duplicated([*lanes, "bound"]).any()
     means = published.results("chen2024")

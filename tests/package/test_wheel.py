@@ -130,7 +130,7 @@ def test_the_wheel_has_its_data(wheel):
     assert not any("papers/" in name for name in zipfile.ZipFile(wheel).namelist())
 
 
-def test_the_face_works_without_the_repository(clean):
+def test_the_package_works_without_the_repository(clean):
     done = run(clean, "python", "-W", "error", "-c", FACE.format(repository=str(ROOT)))
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
@@ -161,7 +161,7 @@ def test_commands_on_logs_of_all_sorts(clean):
     assert said[3] == "45 cells written to cells.parquet"
 
 
-def test_the_face_of_authors_needs_the_extra_that_trains(clean):
+def test_simulating_needs_the_extra_that_trains(clean):
     done = run(clean, "python", "-c", AUTHOR)
     assert done.stderr.splitlines()[-1] == (
         "ModuleNotFoundError: stand_in needs yaml: pip install '.[jax]', in a clone of the project"

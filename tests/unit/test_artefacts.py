@@ -46,7 +46,7 @@ def no_room(monkeypatch):
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full (Linux)")
 @pytest.mark.parametrize("kind", ["text", "parquet"])
-def test_a_disk_without_room(tmp_path, monkeypatch, kind):
+def test_a_full_disk(tmp_path, monkeypatch, kind):
     path = tmp_path / f"a.{kind}"
     path.write_text("old")
     no_room(monkeypatch)
@@ -85,7 +85,7 @@ def test_not_even_an_empty_file(tmp_path, monkeypatch, call, code, message):
 
 
 @pytest.mark.parametrize("code", [errno.EDQUOT, errno.EFBIG])
-def test_a_quota_and_a_limit_are_disks_without_room(tmp_path, code):
+def test_a_quota_and_a_limit_are_full_disks(tmp_path, code):
     with pytest.raises(InputError, match="no space left on the disk"), atomic(tmp_path / "a"):
         raise OSError(code, os.strerror(code))
 

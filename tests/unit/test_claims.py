@@ -146,7 +146,7 @@ def test_a_threshold_may_be_a_multiple_of_another_measured_value():
     assert twice.met_by((0, 0))
 
 
-def test_what_has_no_threshold_is_told_and_judged_as_it_is():
+def test_what_has_no_threshold_is_shown_and_judged_as_it_is():
     order = holds("it grows")
     assert order.words == "it grows"
     assert order.met_by(np.True_)
@@ -182,7 +182,7 @@ def test_steps_are_between_neighbours_and_in_every_column():
     assert rises("it").slack(table["b"]).tolist() == [2, -1]
 
 
-def test_what_is_measured_is_told_with_its_labels():
+def test_what_is_measured_is_shown_with_its_labels():
     over = pd.MultiIndex.from_product([(0, 0.5), ("dla", "em")], names=["tau", "method"])
     values = pd.Series([0.1, 0.25, 0.30001, 12], over)
     assert at_most("MCC", 0.3).text(values, {"method": {"em": "EM"}}) == (

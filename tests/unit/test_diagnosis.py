@@ -189,7 +189,7 @@ def test_a_log_that_was_appended_twice_is_not_sound(renamed):
 
 
 @pytest.mark.parametrize("kept", ["until the first click", "the last click"])
-def test_no_page_with_several_clicks_is_told(kept):
+def test_no_page_with_several_clicks_is_named(kept):
     query, order, clicks = pages_of("strong", 4_000)
     if kept == "the last click":
         clicks = clicks[:, ::-1]
@@ -224,7 +224,7 @@ def test_few_queries_are_no_reason_to_swap():
         assert light.action.startswith("Collect pages of more queries")
 
 
-def test_closed_gaps_are_told(tmp_path, capsys):
+def test_closed_gaps_are_named(tmp_path, capsys):
     rows = rows_of(*pages_of("strong", 2_000))
     path = tmp_path / "log.csv"
     rows[(rows["position"] != 2) | (rows["session"] % 2 == 0)].to_csv(path, index=False)
@@ -242,14 +242,14 @@ def test_equal_pages_that_were_counted_are_no_copies():
     assert {*found.frame()["name"]} & {"repeated_pages", "unseen_pairs"} == set()
 
 
-def test_documents_that_were_left_out_by_clicks_are_told():
+def test_documents_that_were_left_out_by_clicks_are_named():
     log = frame_of(*pages_of("strong", 600))
     found = tt.diagnose(tt.read_log(log, seen="clicked+1"))
     assert found.recommendations[0].colour == "amber"
     assert "left out by clicks (seen: clicked+1), which biases" in found.recommendations[0].answer
 
 
-def test_missing_positions_are_told_and_kept():
+def test_missing_positions_are_named_and_kept():
     rows = rows_of(*pages_of("strong", 3_000))
     kept = rows[(rows["position"] != 3) | (rows["session"] % 2 == 0)]
     found = tt.diagnose(kept)

@@ -51,7 +51,7 @@ def test_what_cannot_be_drawn_is_refused_with_the_nearest(item, parts):
     assert all(part in str(caught.value) for part in ["e.yaml", *parts]), caught.value
 
 
-def test_a_drawing_is_told_what_its_item_needs():
+def test_a_drawing_is_given_what_its_item_needs():
     draw = {"kind": "counts", "rows": {}, "columns": {}, "keys": []}
     settled_draw = settled(kind="table", draw=draw).draw
     assert settled_draw == {**draw, "needs": ["fit"]}

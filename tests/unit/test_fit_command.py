@@ -161,7 +161,7 @@ def test_the_prior_and_the_share_held_out_are_as_given(log, tmp_path, capsys):
     assert tt.load(out).estimate.prior == Prior(10, 100)
 
 
-def test_bad_input_is_told_and_nothing_written(log, tmp_path, capsys):
+def test_bad_input_is_named_and_nothing_written(log, tmp_path, capsys):
     out = tmp_path / "fitted.parquet"
     assert fit(log, "--out", out, "--positions", 2) == 2
     said = capsys.readouterr().err

@@ -176,7 +176,7 @@ def test_intervals_of_rare_clicks_hold_the_truth(rate):
 
 # UBM has a row per position: its first number is that of no click above.
 @pytest.mark.parametrize(("name", "second"), [("pbm", 1), ("ubm", LENGTH)])
-def test_the_scale_is_held_and_a_flat_direction_is_not_told(name, second):
+def test_the_scale_is_held_and_a_flat_direction_is_not_reported(name, second):
     _, statistics = statistics_of(HIDDEN[name], 2000)
     fitted = fit_em(statistics, tolerance=1e-12)
     found = intervals(statistics, fitted.parameters)

@@ -196,7 +196,7 @@ def test_numbers_of_numpy_are_numbers(fitted):
     ["--thresholds", ".5", ".2"], ["--grades", "1"], ["--min-examinations", "-1"],
     ["--min-impressions", "0"], ["--model", "rctr"], ["--model", "bpm"], ["--to", "ranklib"],
 ])  # fmt: skip
-def test_what_judgments_cannot_do_is_told_before_the_fit(tmp_path, monkeypatch, capsys, arguments):
+def test_what_judgments_cannot_do_is_named_before_the_fit(tmp_path, monkeypatch, capsys, arguments):
     log = pages(30)
     log.assign(document=log["document"] + "\n").to_csv(tmp_path / "log.csv", index=False)
 
@@ -215,7 +215,7 @@ def test_what_judgments_cannot_do_is_told_before_the_fit(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("counted", [False, True])
-def test_ids_with_several_lines_are_told_before_the_fit(counted):
+def test_ids_with_several_lines_are_named_before_the_fit(counted):
     log = pages(30).assign(document=lambda rows: rows["document"] + "\n")
     if counted:
         log = log.groupby(["query", "document", "position"], as_index=False)["clicks"].sum()
@@ -462,7 +462,7 @@ def test_the_search_for_a_prior_finds_the_law_of_relevance():
     assert trials == pytest.approx(3, rel=0.25)
 
 
-def test_a_chosen_prior_is_saved_and_told(tmp_path, capsys):
+def test_a_chosen_prior_is_saved_and_shown(tmp_path, capsys):
     log = tmp_path / "log.parquet"
     sparse(600).to_parquet(log)
     out = ["--out", str(tmp_path / "fit.parquet")]

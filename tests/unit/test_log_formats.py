@@ -497,7 +497,7 @@ def test_what_was_read_of_a_parquet_file_is_not_kept(tmp_path):
         ("rows", "sid,qid,url,slot,views,click", "1,7,30,1,900,0"),
     ],
 )
-def test_usual_names_need_not_be_told(tmp_path, format, head, row):
+def test_usual_names_need_not_be_given(tmp_path, format, head, row):
     (tmp_path / "log.csv").write_text(f"{head}\n{row}\n")
     assert recognised(tmp_path / "log.csv").format == format
     (found,) = log_of_format(tmp_path / "log.csv", format).count().table().to_pylist()

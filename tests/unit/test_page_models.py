@@ -307,7 +307,7 @@ def test_what_one_model_of_a_mixture_rules_out_is_no_evidence_lost():
     assert found.sum() == pytest.approx(1, abs=1e-9)
 
 
-def test_a_mixture_shares_what_it_is_told_to_if_kinds_agree():
+def test_a_mixture_shares_what_it_is_asked_to_if_kinds_agree():
     class Same(MixtureModel):
         components = (MODELS["pbm"], MODELS["rctr"])
         shared = ("attraction", "examination")

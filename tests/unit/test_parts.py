@@ -426,7 +426,7 @@ def test_every_lane_is_another_fit(lanes_together):
         assert max(float(jnp.abs(a - b).max()) for a, b in pairs) > 1e-2
 
 
-def test_an_adversarys_weight_starts_where_it_is_told():
+def test_an_adversarys_weight_starts_where_it_is_set():
     assert Reversal(weight=-2, rngs=nnx.Rngs(0)).layer.kernel[...].tolist() == [[-2]]
     drawn = Reversal(rngs=nnx.Rngs(0)).layer.kernel[...]
     assert drawn not in (-2, 0)

@@ -192,7 +192,7 @@ def test_what_is_not_named_stays_a_wildcard(plan):
     assert plan.record("fit", seed=7) == "out/smoke/logs/fits/{paper}/{setting}/7.log"
 
 
-def test_every_record_can_be_told_from_its_artefacts_wildcards():
+def test_every_record_follows_from_its_artefacts_wildcards():
     """Wildcards of files and records agree, as Snakemake requires. A job has one record."""
     for kind, template in RECORDS.items():
         assert {*re.findall(r"{\w+}", template)} <= {
@@ -378,7 +378,7 @@ def test_a_study_reads_nothing_a_click_log_or_rankings(read):
         assert of("ranked", seed) == {**read.rankings("paper", "web"), "policy": policy}
 
 
-def test_a_study_is_called_with_what_the_road_does_not_use_itself(read):
+def test_a_study_is_called_with_what_the_pipeline_does_not_use_itself(read):
     def of(study, seed=7):
         params_of_rule = params(read, "study", paper="paper", study=study, seed=seed)
         return params_of_rule["module"], params_of_rule["parameters"]
@@ -515,7 +515,7 @@ def test_every_need_reads_one_kind_of_data(plan, made):
     assert needs_data(others, "paper")["real"] == "unverified data"
 
 
-def test_a_page_is_told_which_data_stand_in_place_of_its_own(plan, made, root):
+def test_a_page_knows_which_data_stand_in_place_of_its_own(plan, made, root):
     assert page_paper(plan, "paper")["replaced"] == {}
     data = {**CONFIG["datasets"], "mine": CONFIG["datasets"]["web"]}
     changes = {"papers": ["paper"], "datasets": data, "replace": {"web": "mine"}}

@@ -63,7 +63,7 @@ def test_what_no_document_links_has_a_reason_and_no_number(tmp_path, capsys):
     assert "gives the others an estimate" in printed
 
 
-def test_one_page_that_links_two_halves_is_told_as_a_bridge():
+def test_one_page_that_links_two_halves_is_named_as_a_bridge():
     log = cells(60, apart=True)
     bridge = pd.DataFrame({"query": 99, "document": 99, "position": [1, 3], "impressions": [1, 1],
                            "clicks": [1, 1]})  # fmt: skip

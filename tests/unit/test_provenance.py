@@ -117,7 +117,7 @@ def test_digest_depends_on_no_absolute_path(digest, tmp_path):
         ("if TYPE_CHECKING:\n    import twotowers as tt\n", False),
     ],
 )
-def test_a_name_of_the_face_is_the_module_that_it_comes_from(digest, text, follows):
+def test_a_public_name_is_the_module_that_it_comes_from(digest, text, follows):
     module = "twotowers/models/additive.py"
     before = digest({"scripts/job.py": text, module: "VALUE = 1\n"})
     assert (digest({module: "VALUE = 2\n"}) != before) == follows

@@ -308,7 +308,7 @@ def test_places_count_as_often_as_they_are_shown_with_their_label_there():
     assert row["value"] == pytest.approx(np.corrcoef(gain, [0.3, 0.1, 0.3, 0.9])[0, 1])
 
 
-def test_a_fit_starts_where_it_is_told():
+def test_a_fit_starts_where_it_is_set():
     _, task = of_lists([[0, 1], [0, 1]], [[1, 0], [1, 0]], [[True, True]] * 2, [0, 0])
     split = task.splits["train"]
     factors = np.array([[[0, 1], [2, 1]]])

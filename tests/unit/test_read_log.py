@@ -152,7 +152,7 @@ def test_an_index_with_a_name_is_a_column(rows):
     assert tt.read_log(rows.set_index("sid")).pages == 200
 
 
-def test_impressions_that_are_not_read_are_told(rows):
+def test_impressions_that_are_not_read_are_named(rows):
     assert "whatever" not in str(tt.read_log(rows).layout)
     for name in ("impressions", "views"):
         layout = str(tt.read_log(rows.assign(**{name: 5})).layout)
@@ -207,7 +207,7 @@ def test_layouts_are_recognised(rows, tmp_path):
         pd.testing.assert_frame_equal(log.count().frame(), expected)
 
 
-def test_the_layout_may_be_told(rows):
+def test_the_layout_may_be_given(rows):
     odd = rows.rename(columns={"q": "was gefragt wurde", "rank": "position", "sku": "rank"})
     with pytest.raises(InputError, match="the columns are"):
         tt.read_log(odd)

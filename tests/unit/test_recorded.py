@@ -79,7 +79,7 @@ def test_verdicts_are_kept_and_read_again(tmp_path):
     assert read_recorded([path], digest="another")["1"][0]["changed"]
 
 
-def test_a_run_on_files_that_told_nothing_of_them_is_left_out(tmp_path):
+def test_a_run_on_files_without_provenance_is_left_out(tmp_path):
     page(tmp_path)
     kept = {"scale": "laptop", "root": tmp_path}
     plain = record(tmp_path, "sample2025", name="laptop", **kept)

@@ -47,7 +47,7 @@ def test_equals_a_plain_loop(pages, further, cut):
     assert log.seen == {"pages": 8, **left_out}
 
 
-def test_every_door_has_the_rule(tmp_path, capsys):
+def test_every_command_has_the_rule(tmp_path, capsys):
     rows = clicked_rows(300, "tv", "ram")
     rows.to_csv(tmp_path / "log.csv", index=False)
     lowest = rows["position"].where(rows["clicks"] > 0, 0).groupby(rows["session"]).transform("max")

@@ -103,7 +103,7 @@ def test_every_format_of_a_log_may_be_declared_with_the_settings_of_its_reader(f
         source_from_config({**declared, "reading": {"split": "a"}})
 
 
-def test_formats_are_told_without_duckdb_which_jobs_that_count_no_log_do_not_need():
+def test_formats_are_recognised_without_duckdb_which_jobs_that_count_no_log_do_not_need():
     code = "import sys; from twotowers.datasets import sources; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "duckdb" not in run.stdout.split()

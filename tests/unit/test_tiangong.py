@@ -97,7 +97,7 @@ def test_types(tmp_path):
     assert types[5:] == ["int64", "int64"]
 
 
-def test_repeated_clicks_and_clicks_off_the_page_are_told(tmp_path):
+def test_repeated_clicks_and_clicks_off_the_page_are_named(tmp_path):
     shown = [result(1, 5), result(2, 6)]
     text = sessions(page(1, shown, [2, 2, 7]), page(1, shown, [1]), page(1, []))
     log = read_tiangong(write(tmp_path, text))

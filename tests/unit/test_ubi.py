@@ -145,7 +145,7 @@ def test_solr_joins_hits_by_commas(tmp_path):
     assert seen["pages_without_documents"] == 1
 
 
-def test_clicks_are_told_apart(tmp_path):
+def test_clicks_are_distinguished(tmp_path):
     events = [
         *[event("q-1", "click", "A01", 2)] * 3,
         event("q-1", "click", "B12", 7),

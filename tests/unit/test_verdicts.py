@@ -91,7 +91,7 @@ def test_every_verdict_of_a_mean_above_0(values, verdict, held):
 @pytest.mark.parametrize(
     ("values", "level"), [([0.4, 0.6, 0.1], 0.95), ([-0.5, -0.6, -0.4], 0.995)]
 )
-def test_an_open_number_is_told_with_the_seeds_that_would_decide(values, level):
+def test_an_open_number_is_shown_with_the_seeds_that_would_decide(values, level):
     """A number that fails needs the stricter test."""
     found = decide(claimed(above("it", 0)), runs(values))
     assert found.verdict == UNDECIDED

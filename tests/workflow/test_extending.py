@@ -158,7 +158,7 @@ def test_editing_files_of_ones_own_reruns_what_they_change(extended):
     assert changed == {"parse": {"text"}, "fit": {"click-rate", "lines-em"}}
 
 
-def test_a_misspelt_name_is_told_before_the_first_job(extended):
+def test_a_misspelt_name_is_named_before_the_first_job(extended):
     path = "papers/mine/experiment.yaml"
     with extended.edited(path, lambda text: text.replace("click_rate,", "click_rat,")):
         run = extended.snakemake("--dry-run", *CONFIG)
