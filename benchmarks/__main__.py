@@ -17,7 +17,7 @@ from twotowers.files.artefacts import atomic
 
 PARTS = {
     name: import_module(f"benchmarks.{name}")
-    for name in ("counting", "curves", "clickmodels", "beside_clax", "gpu")
+    for name in ("counting", "curves", "clickmodels", "beside_clax", "streaming", "gpu")
 }
 ON_REQUEST = {"gpu"}
 """Parts that run only if they are named, since not every machine can run them."""

@@ -132,6 +132,12 @@ TABLES: dict[str, Table] = {
         "errors, s = errors : # | peak memory, GB = peak_gb : .2f",
         lambda rows: [row for row in rows if row["what"] == "errors"],
     ),
+    "streaming": Table(
+        "streaming",
+        "sessions : , | model : upper | how | s = seconds : # | "
+        "s per million sessions = seconds_per_million : # | "
+        "conditional perplexity = conditional : .4f | peak memory, GB = peak_gb : .2f",
+    ),
     "gpu": Table(
         "gpu",
         " = what | fits : , | s = seconds : #"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from tests.training import short
+from tests.training import page_towers, short
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.losses.likelihood import SessionLoss
 from twotowers.models.dynamic_bayesian import DynamicBayesian
@@ -16,7 +16,6 @@ from twotowers.towers.deep import DeepTower
 from twotowers.towers.deep_cross import DeepCrossTower
 from twotowers.towers.lane import Lane
 from twotowers.towers.linear import LinearTower
-from twotowers.towers.page_towers import PageTowers
 
 RNG = np.random.default_rng(0)
 PAGES, LENGTH, WIDTH = 40, 4, 3
@@ -86,7 +85,7 @@ def page_loss(lanes):
 
 def fit_pages(dropout, lanes, **varied):
     build = partial(BUILD, dropout=dropout)
-    model = PageTowers(DynamicBayesian(), build, WIDTH, LENGTH, rngs=nnx.Rngs(2))
+    model = page_towers(DynamicBayesian(), build, {"features": WIDTH}, LENGTH, seed=2)
     settings = FitSettings(**short(0.02, batch=10, epochs=3, steps=4))
     loss = page_loss(lanes)
     result = fit(model, loss, loss, settings, lanes=lanes, seed=1, varied=varied)
@@ -102,7 +101,7 @@ def test_lanes_equal_separate_fits_and_both_towers_learn():
     leaves = [jax.tree.leaves(nnx.state(each, nnx.Param)) for each in (together[1], alone)]
     for found, expected in zip(*leaves, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
-    fresh = PageTowers(DynamicBayesian(), BUILD, WIDTH, LENGTH, rngs=nnx.Rngs(2))
+    fresh = page_towers(DynamicBayesian(), BUILD, {"features": WIDTH}, LENGTH, seed=2)
     for part in ("attraction", "satisfaction"):
         logits = [np.asarray(model.towers[part](FEATURES)) for model in (*together, fresh)]
         for one, other in [(0, 1), (0, 2), (1, 2)]:
@@ -112,7 +111,7 @@ def test_lanes_equal_separate_fits_and_both_towers_learn():
 @pytest.mark.parametrize("build", [LinearTower, DeepTower, DeepCrossTower])
 def test_each_part_of_documents_has_a_tower_of_its_own(build):
     """The losses are those of the chain's recursion, by hand, from the towers' own logits."""
-    model = PageTowers(DynamicBayesian(), build, WIDTH, LENGTH, rngs=nnx.Rngs(3))
+    model = page_towers(DynamicBayesian(), build, {"features": WIDTH}, LENGTH, seed=3)
     attraction, satisfaction = (
         1 / (1 + np.exp(-np.asarray(model.towers[part](jnp.asarray(FEATURES)), float)))
         for part in ("attraction", "satisfaction")

@@ -15,7 +15,7 @@ from tests.simulated_logs import rows_of
 from twotowers.commands.main import main
 from twotowers.diagnosis.evidence import ABOVE
 from twotowers.diagnosis.page import Recommendation, Words, recommendations
-from twotowers.fits.features import read_features
+from twotowers.logs.features import read_features
 from twotowers.logs.health import copied_lines
 
 EXAMINATION = np.array([1, 0.87, 0.46, 0.30, 0.21, 0.12])

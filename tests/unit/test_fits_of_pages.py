@@ -10,7 +10,7 @@ from tests.simulated_logs import cells_of
 from tests.unit.simulated import POSITIONS, WIDTH, policies, read, simulated, write_world
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask, pad
-from twotowers.fitting.gradient import mean_loss
+from twotowers.fitting.lane_steps import mean_loss
 from twotowers.fitting.newton import fit_embedding, fit_linear
 from twotowers.logs import counts as counts_module
 from twotowers.logs import lane_sessions

@@ -13,8 +13,10 @@ from tests.simulated_logs import cells_of, simulate_sessions
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask
 from twotowers.fitting import gradient as fitting
+from twotowers.fitting import lane_steps
 from twotowers.fitting.batches import batch_order
-from twotowers.fitting.gradient import FitSettings, fit, mean_loss
+from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.fitting.lane_steps import mean_loss
 from twotowers.fitting.newton import fit_embedding
 from twotowers.logs.counts import Counts
 from twotowers.losses.likelihood import SessionLoss
@@ -255,7 +257,7 @@ class Values:
 
 @pytest.mark.parametrize("units", [1, 4, 5, 10, 12])
 def test_mean_loss_counts_every_unit_once(monkeypatch, units):
-    monkeypatch.setattr(fitting, "EVALUATION_BATCH", 4)
+    monkeypatch.setattr(lane_steps, "EVALUATION_BATCH", 4)
     values = np.random.default_rng(units).normal(size=units).astype(np.float32)
     graph, state = nnx.split(Falling())
     value = mean_loss(graph, state, 2, objective=Values(jnp.asarray(values)))

@@ -9,6 +9,7 @@ import pytest
 from flax import nnx
 from scipy.special import expit, logit
 
+from tests.training import page_towers
 from twotowers.errors import InputError
 from twotowers.experiment.components import build_model
 from twotowers.fitting.em import fit_em
@@ -21,7 +22,6 @@ from twotowers.models.page import lay_out
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.linear import LinearTower
-from twotowers.towers.page_towers import PageTowers
 
 FLOOR = 1e-12
 MODELS = {name: build_model(kind) for name, kind in NAMES.items()} | {
@@ -342,7 +342,7 @@ def test_examination_of_a_mixture_is_the_mean_of_its_models():
 
 
 def test_a_mixture_is_trained_by_gradient():
-    towers = PageTowers(Mixed(), BaselineTower, 5, 3, rngs=nnx.Rngs(0))
+    towers = page_towers(Mixed(), BaselineTower, {"pair": 5}, 3, seed=0)
     inputs = jnp.tile(jnp.arange(5), (7, 1))
     documents = jnp.tile(jnp.arange(3), (7, 1))
     clicks = jnp.asarray(np.random.default_rng(0).random((7, 3)) < 0.5)
@@ -418,7 +418,7 @@ def test_towers_on_features_give_every_part_per_document():
     inputs = jnp.asarray(rng.standard_normal((5, 4, 3)), jnp.float32)
     documents = jnp.asarray(np.argsort(rng.random((5, 4)), axis=1))
     clicks = jnp.asarray(rng.random((5, 4)) < 0.4)
-    towers = PageTowers(model, LinearTower, 3, 4, rngs=nnx.Rngs(0))
+    towers = page_towers(model, LinearTower, {"features": 3}, 4, seed=0)
     assert set(towers.towers) == {"attraction", "continuation"}
     chances = towers.chances(inputs, documents)
     own = jnp.take_along_axis(towers.towers["continuation"](inputs), documents, axis=-1)

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from twotowers.errors import InputError
-from twotowers.fits.features import KEYS, keys_of, rows_of
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.misfit import Misfit, misfit
 from twotowers.logs.counted import Counts
+from twotowers.logs.features import KEYS, keys_of, rows_of
 from twotowers.randomness import some, stream
 
 MOST_ROWS = 20_000
@@ -51,7 +51,7 @@ def tower_tests(
     Args:
         cells: the log, counted.
         counts: its bias factors.
-        features: of `twotowers.fits.features.read_features`.
+        features: of `twotowers.logs.features.read_features`.
         scored: whether the last column is the policy's score.
         reference: the factor that others are compared with.
 

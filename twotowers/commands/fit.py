@@ -2,6 +2,7 @@
 
     twotowers fit LOG --model ubm --out ubm.parquet
     twotowers fit LOG --model pbm --tower 32,16 --features features.csv --out towers.parquet
+    twotowers fit LOG --model dbn --tower deep --part continuation=linear@both --features f.csv
 
 Prints how well the model predicts, and saves the fitted probabilities with their standard errors
 and intervals (docs/logs.md). The exit status is 0, or 2 on bad input; then nothing is written.
@@ -10,6 +11,7 @@ and intervals (docs/logs.md). The exit status is 0, or 2 on bad input; then noth
 from __future__ import annotations
 
 import argparse
+import ast
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +19,7 @@ from twotowers.commands.options import FORMAT_HELP, add_reader_options, opened
 from twotowers.commands.output import show
 from twotowers.errors import InputError
 from twotowers.fits.defaults import MEAN, PRIOR
+from twotowers.logs.checks import bytes_of
 from twotowers.logs.click_log import ClickLog
 from twotowers.logs.health import copied_lines
 from twotowers.logs.strays import left_out
@@ -43,6 +46,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--features", metavar="FILE", help="table for the tower: document, and a column per feature"
     )
+    parser.add_argument(
+        "--part",
+        action="append",
+        metavar="PART=TOWER",
+        help="a tower of a part of the model: a tower, table, or the part whose tower it shares; "
+        "@documents, @positions or @both behind it say what it reads",
+    )
+    parser.add_argument(
+        "--bias", nargs="+", metavar="COLUMN", help="numbers that towers of positions read"
+    )
+    parser.add_argument(
+        "--training", nargs="+", metavar="KEY=VALUE", help="such as epochs=20 (docs/settings.md)"
+    )
+    parser.add_argument("--checkpoint", metavar="FILE", help="keeps the state, to go on from")
+    parser.add_argument("--memory", help="for the log, such as 8GB; pages beyond are in a file")
     parser.add_argument("--seeds", type=int, nargs="+", help="of towers; a fit for each (0)")
 
 
@@ -76,9 +94,9 @@ def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
 
 def run(options: argparse.Namespace) -> int:
     """Fit the model; returns the exit status."""
-    if options.tower:
+    if options.tower or options.part:
         return _run_towers(options)
-    for name in ("features", "seeds"):
+    for name in ("features", "seeds", "bias", "training", "checkpoint", "memory"):
         if getattr(options, name) is not None:
             raise InputError("click models have none", field=f"--{name}", expected="--tower, too")
     from twotowers.fits.fitting import fitter  # here: options need no science
@@ -106,20 +124,25 @@ def run(options: argparse.Namespace) -> int:
 
 def _run_towers(options: argparse.Namespace) -> int:
     from twotowers.fits.fitting import fit  # here: options need no science
-    from twotowers.simulations.towers import Dense, TwoTower
+    from twotowers.simulations.towers import TwoTower
 
     for name in ("test", "prior", "prior_mean"):
         if getattr(options, name):
             wrong = "towers hold out a tenth of the log, and have no prior"
             raise InputError(wrong, field=f"--{name.replace('_', '-')}", expected="none")
-    widths = options.tower.split(",")
-    numbers = all(each.strip().isdecimal() for each in widths)
-    tower = Dense([int(each) for each in widths]) if numbers else options.tower
-    log = opened(options, ".parquet")
+    training = {name: _value(each) for name, each in _pairs(options.training, "training")}
+    parts = {name: _tower(each) for name, each in _pairs(options.part, "part")}
+    tower = _tower(options.tower or "deep")
+    log = opened(options, ".parquet", bias=bool(options.bias))
+    if options.memory is not None:
+        log.memory = bytes_of(options.memory)
     fitted = fit(
         log,
-        TwoTower(tower, click_model=options.model),
+        TwoTower(tower, click_model=options.model, parts=parts),
         features=options.features,
+        bias=options.bias or [],
+        training=training,
+        checkpoint=options.checkpoint,
         seeds=options.seeds or [0],
         positions=options.positions,
     )
@@ -130,6 +153,33 @@ def _run_towers(options: argparse.Namespace) -> int:
         fitted.save(options.out)
         show(f"saved in {options.out}")
     return 0
+
+
+def _pairs(words: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
+    """The two sides of words such as epochs=20."""
+    for word in words or []:
+        name, equals, value = word.partition("=")
+        if not (name and equals and value):
+            raise InputError(f"{word!r} was given", field=f"--{option}", expected="NAME=VALUE")
+        yield name, value
+
+
+def _value(word: str) -> object:
+    try:
+        return ast.literal_eval(word)
+    except (SyntaxError, ValueError):
+        return word
+
+
+def _tower(word: str) -> Any:
+    """A tower as `TwoTower` takes it, from its name or its widths, and what it reads."""
+    name, _, reads = word.partition("@")
+    widths = name.split(",")
+    numbers = all(each.strip().isdecimal() for each in widths)
+    tower = {"kind": "dense", "layers": [*map(int, widths)]} if numbers else {"kind": name}
+    if reads:
+        return {**tower, "reads": reads}
+    return tower if numbers else name
 
 
 def reading_notes(log: ClickLog) -> Iterator[str]:

@@ -28,9 +28,9 @@ from twotowers.diagnosis.rules import RED
 from twotowers.errors import InputError, check_names
 from twotowers.files.frames import Source
 from twotowers.fits.defaults import BIAS
-from twotowers.fits.features import read_features
 from twotowers.logs.checks import check_out
 from twotowers.logs.click_log import ClickLog, as_log
+from twotowers.logs.features import read_features
 from twotowers.logs.frames import Native, native
 from twotowers.report.shown import Shown
 

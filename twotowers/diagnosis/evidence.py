@@ -336,7 +336,7 @@ def gather(
         log: a whole log.
         bias: columns that name the bias factor.
         models: click models to compare.
-        features: of `twotowers.fits.features.read_features`.
+        features: of `twotowers.logs.features.read_features`.
         policy: the column of it that has the policy's score.
 
     Raises:

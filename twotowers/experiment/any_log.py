@@ -11,16 +11,18 @@ from twotowers.experiment.drawn_lists import DrawnLists
 from twotowers.experiment.fields import config_error
 from twotowers.experiment.log import Log
 from twotowers.experiment.observed import ObservedLog
+from twotowers.experiment.own_log import OwnLog
 from twotowers.experiment.ranked_lists import RankedLists
 from twotowers.experiment.simulated import SimulatedLog
 
 LOGS = {
     "simulated": SimulatedLog,
     "observed": ObservedLog,
+    "own": OwnLog,
     "drawn": DrawnLists,
     "ranked": RankedLists,
 }
-ORIGINS = {"simulation": "simulated", "dataset": "observed"}
+ORIGINS = {"simulation": "simulated", "dataset": "observed", "file": "own"}
 GIVEN_LISTS = "'lists', which are drawn; or 'dataset', 'policy' and 'contexts'"
 
 
@@ -41,7 +43,7 @@ def _known(given: Any) -> Any:
     if kind is None:
         raise config_error(
             f"{given.get('from') if isinstance(given, Mapping) else given!r} is unknown",
-            "one of 'simulation', 'dataset', 'lists'",
+            "one of 'simulation', 'dataset', 'lists', 'file'",
             "from" if isinstance(given, Mapping) else "",
         )
     if kind == "ranked" and isinstance(given, Mapping) and "dataset" not in given:
@@ -52,6 +54,7 @@ def _known(given: Any) -> Any:
 AnyLog = Annotated[
     Annotated[SimulatedLog, Tag("simulated")]
     | Annotated[ObservedLog, Tag("observed")]
+    | Annotated[OwnLog, Tag("own")]
     | Annotated[DrawnLists, Tag("drawn")]
     | Annotated[RankedLists, Tag("ranked")],
     Discriminator(_kind_of_log),

@@ -176,6 +176,19 @@ class Log(Config):
         """
         raise NotImplementedError
 
+    def steps(self, splits: Mapping[str, Split], batch: int) -> int | None:
+        """Steps of an epoch, if a training does not say it; None for a pass over each lane's log.
+
+        Args:
+            splits: of the log.
+            batch: units of a step.
+        """
+        return None
+
+    def checkpoint(self, seed: int) -> str | None:
+        """A file that keeps the state of a training, by the fit's seed; None if nothing does."""
+        return None
+
 
 class Recorded(Log):
     """A log that is kept as counts of cells, or as sessions."""

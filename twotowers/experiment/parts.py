@@ -17,12 +17,16 @@ from pydantic import BeforeValidator, InstanceOf, ValidationInfo, WithJsonSchema
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.components import Component, component_of, components, find
 from twotowers.experiment.fields import Config, config_error, read
-from twotowers.models.protocol import ClickModel
+from twotowers.models.protocol import PER_DOCUMENT, ClickModel
 from twotowers.root import ROOT
 from twotowers.towers.lane import KNOWN, Lane, Lanes, OneOrSeveral, lanes_of, repeats
 from twotowers.towers.parts import Rate
 from twotowers.towers.two_towers import TOWERS
 
+READS = ("documents", "positions", "both")
+"""What a tower of a part may read: features of documents (or the number of the pair), which parts
+per document read by default; the position, with further features of the place, which the other
+parts do; or both."""
 TABLE = "table"
 """Examination with a parameter per position."""
 USER_LANE = "user_kind"
@@ -53,12 +57,14 @@ class Part:
         holds: its class or function.
         options: a `Lane` each where they are lanes.
         traits: those of TRAITS that it has, and what a method needs.
+        reads: of a tower of a part of a click model, one of READS.
     """
 
     name: str
     holds: Callable[..., Any]
     options: Mapping[str, Any] = field(default_factory=dict)
     traits: tuple[str, ...] = ()
+    reads: str = ""
 
     def __call__(self, *inputs: Any, **given: Any) -> Any:
         return self.holds(*inputs, **self.options, **given)
@@ -105,6 +111,36 @@ Tower = Annotated[
     KIND_OR_OPTIONS,
 ]
 """A tower with its options."""
+
+
+def read_parts(
+    given: Mapping[str, Any], model: ClickModel, info: ValidationInfo
+) -> dict[str, Part | str]:
+    """The parts of a click model, each a tower and what it reads, `TABLE`, or another part."""
+    found: dict[str, Part | str] = {}
+    for part, own in given.items():
+        if part not in model.parts:
+            raise config_error(f"the model has no part {part!r}", nearest(part, model.parts), part)
+        kind = model.parts[part]
+        if isinstance(own, str) and (own == TABLE or own in model.parts):
+            alike = [name for name, each in model.parts.items() if each == kind and name != part]
+            alike += [] if kind == PER_DOCUMENT else [TABLE]
+            if own not in alike or (own in given and isinstance(given[own], str)):
+                wrong = f"{own!r} is no {'table' if own == TABLE else 'part'} that it may have"
+                raise config_error(wrong, " or ".join([*map(repr, alike), "a tower"]), part)
+            found[part] = own
+            continue
+        options = with_kind(own)
+        usual = READS[0] if kind == PER_DOCUMENT else READS[1]
+        reads = options.pop("reads", usual)
+        if reads not in READS:
+            raise config_error(f"{reads!r} is unknown", nearest(str(reads), READS), f"{part}.reads")
+        tower = replace(read_part("towers", options, info).named(part), reads=reads)
+        if tower.has("BY_PAIR") and (reads != READS[0] or kind != PER_DOCUMENT):
+            wrong = f"tower {tower.name!r} reads numbers of pairs"
+            raise config_error(wrong, "a tower of features or positions", part)
+        found[part] = tower
+    return found
 
 
 # Methods
@@ -253,8 +289,8 @@ class _Dropout(Config):
 
 
 def _read_examination(given: Any, info: ValidationInfo) -> Examination:
-    if isinstance(given, Examination):
-        return given
+    if isinstance(given, Examination | Part):
+        return given if isinstance(given, Examination) else Examination(given.named("examination"))
     options = with_kind(given)
     own = {name: options.pop(name) for name in ("dropout",) if name in options}
     dropout = read(_Dropout, own).dropout

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, Strict, ValidationInfo, model_validator
 
-from twotowers.errors import nearest
+from twotowers.errors import InputError, nearest
 from twotowers.experiment.fields import (
     Config,
     Distinct,
@@ -19,7 +20,9 @@ from twotowers.experiment.fields import (
     read,
 )
 from twotowers.experiment.log import Columns, Log, need_pages
+from twotowers.experiment.own_log import TRAINING, OwnLog
 from twotowers.experiment.parts import (
+    READS,
     TABLE,
     Examination,
     ExaminationField,
@@ -28,14 +31,15 @@ from twotowers.experiment.parts import (
     Tower,
     find_in,
     read_part,
+    read_parts,
     with_kind,
 )
 from twotowers.experiment.training import Training
 from twotowers.logs.counts import LONGEST_DENSE
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
-from twotowers.models.protocol import CellModel, ClickModel
-from twotowers.towers.lane import repeats
+from twotowers.models.protocol import CellModel, ClickModel, is_examination, of_documents
+from twotowers.towers.lane import KNOWN, repeats
 
 
 def _tower(given: Any, info: ValidationInfo) -> Part:
@@ -61,6 +65,11 @@ class Model(Config):
     examination: ExaminationField = Field(Examination(), json_schema_extra={"default": TABLE})
     """The examination part: a `table` with a parameter per position, a tower of positions,
     or `known`, the simulated user's. Its `dropout` is of the part's logits."""
+    parts: dict[str, Any] = Field(default={})
+    """Parts of the click model with a tower of their own, by name: satisfaction, continuation, ...
+    Each is a tower, perhaps with `reads: positions`, `documents` or `both`; a `table`; or the name
+    of the part whose parameters it shares. Without one, parts per document have the tower `tower`
+    each, and the others a table."""
     click_model: Any = Field(None, exclude=True)
     """The click model itself."""
 
@@ -73,10 +82,24 @@ class Model(Config):
         constants = {key: given[key] for key in given if key not in known}
         own = find_in("models", given.get("kind", "additive"), info)
         model = own.holds(**dict(read(own.options, constants)))
-        return {key: given[key] for key in given if key in known} | {
-            "kind": own.name,
-            "click_model": model,
-        }
+        found = {key: given[key] for key in given if key in known}
+        examined = found.get("examination")
+        if isinstance(examined, Mapping) and "reads" in examined:
+            found["parts"] = {"examination": found.pop("examination"), **found.get("parts", {})}
+        try:
+            parts = read_parts(found.get("parts") or {}, model, info)
+        except InputError as error:
+            at = ".".join(filter(None, ["parts", error.field]))
+            raise config_error(error.message, error.expected, at) from None
+        if isinstance(model, CellModel) and "attraction" in model.parts:
+            # Counts are enough where relevance is of documents and examination of positions.
+            for name, key, reads in zip(model.parts, ("tower", "examination"), READS, strict=False):
+                own_tower = parts.get(name)
+                if own_tower == TABLE:
+                    found[key] = parts.pop(name)
+                elif isinstance(own_tower, Part) and own_tower.reads == reads:
+                    found[key] = replace(parts.pop(name), reads="")
+        return found | {"kind": own.name, "click_model": model, "parts": parts}
 
     @property
     def of(self) -> ClickModel:
@@ -89,9 +112,20 @@ class Model(Config):
         return self.tower.has("BY_PAIR")
 
     @property
+    def needs(self) -> set[str]:
+        """What its towers read of documents: `pair`, `features`, or both."""
+        own = {name: self.parts.get(name, self.tower) for name in of_documents(self.of.parts)}
+        towers = [each for each in (own | self.parts).values() if isinstance(each, Part)]
+        return {
+            "pair" if each.has("BY_PAIR") else "features"
+            for each in towers
+            if each.reads != "positions"
+        }
+
+    @property
     def read(self) -> Columns:
         """The features that the relevance tower reads."""
-        return None if self.by_pair else self.features
+        return self.features if "features" in self.needs else None
 
 
 MEASURES = {
@@ -215,6 +249,28 @@ class Setting(Config):
         return {**given, "training": known[name]} if name in known else given
 
     @model_validator(mode="after")
+    def _of_own_log(self) -> Setting:
+        """Of a user's own log, counts are fitted where model and method allow it."""
+        log, model, method = self.log, self.model, self.method
+        if not isinstance(log, OwnLog):
+            return self
+        training = self.training or read(Training, TRAINING)
+        counted = isinstance(model.of, CellModel) and "attraction" in model.of.parts
+        counted &= not (model.parts or log.bias) and method == read(Method, "likelihood")
+        if counted:
+            method = read(Method, {"kind": "likelihood", "weighting": "impressions"})
+        plain = counted or method == read(Method, "likelihood")
+        log = log.model_copy(
+            update={
+                "counted": counted,
+                "closed": not model.of.gaps,
+                "streams": plain and not log.bias,
+                "pairs": "pair" in model.needs,
+            }
+        )
+        return self.model_copy(update={"log": log, "method": method, "training": training})
+
+    @model_validator(mode="after")
     def _fits_together(self, info: ValidationInfo) -> Setting:
         for message, expected, at in self._conflicts(info.context or {}):
             raise config_error(message, expected, at)
@@ -229,13 +285,13 @@ class Setting(Config):
         if log.has_gaps and not model.of.gaps:
             wrong = f"model {model.kind!r} says nothing of pages with gaps"
             yield wrong, "a log without 'places', whose documents stand at 1, 2, and so on", "model"
-        if not model.by_pair and not log.has_features:
+        if "features" in model.needs and not log.has_features:
             yield (
                 f"tower {tower.name!r} reads features, and this log has none",
                 "'embedding': a parameter per query-document pair; or a log with 'features: true'",
                 "model.tower",
             )
-        if model.by_pair and not (log.same_queries or method.has("BIAS_ALONE")):
+        if "pair" in model.needs and not (log.same_queries or method.has("BIAS_ALONE")):
             yield (
                 "an embedding per pair can be measured only on the pairs that it was trained on",
                 "a log with 'queries: train', whose sessions all ask the training queries",
@@ -290,10 +346,18 @@ class Setting(Config):
         model, method = self.model, self.method
         heads = method.options.get("heads", ())
         cells = isinstance(model.of, CellModel) and "attraction" in model.of.parts
+        cells &= not model.parts
+        if model.parts and method.name != "likelihood":
+            wrong = f"method {method.name!r} knows no towers of single parts"
+            yield wrong, "'likelihood', or a model without `parts`", "model.parts"
         if method.has("TRAINS") and not cells:
-            if model.examination != Examination():
-                wrong = f"the towers of model {model.kind!r} have no other examination"
-                yield wrong, repr(TABLE), "model.examination"
+            examined = model.examination
+            if examined.kind == KNOWN or examined.dropout != 0:
+                wrong = f"the towers of model {model.kind!r} have no such examination"
+                yield wrong, f"{TABLE!r}, or a tower", "model.examination"
+            if examined.kind != TABLE and not any(map(is_examination, model.of.parts)):
+                wrong = f"model {model.kind!r} has no part 'examination'"
+                yield wrong, f"`parts`: {', '.join(model.of.parts)}", "model.examination"
             if heads:
                 yield f"the towers of model {model.kind!r} have no heads", "none", "method.heads"
             need_pages(self.log, f"model {model.kind!r}", "model")
@@ -325,6 +389,8 @@ class Setting(Config):
 
     def _part_lanes(self) -> dict[str, list]:
         lanes = self.model.tower.lanes | self.model.examination.lanes
+        for part in self.model.parts.values():
+            lanes |= part.lanes if isinstance(part, Part) else {}
         for head in self.method.options.get("heads", ()):
             lanes |= head.lanes
         return lanes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from twotowers.errors import InputError, check_options, check_range
@@ -46,10 +47,12 @@ def fit(
     model: TwoTower,
     *,
     features: object = ...,
+    bias: Sequence[str] = ...,
     method: str | Callable[..., Any] | Mapping[str, Any] = ...,
     training: Mapping[str, Any] | None = ...,
     seeds: Sequence[int] = ...,
     positions: int | None = ...,
+    checkpoint: str | Path | None = ...,
 ) -> LogTowers: ...
 @overload
 def fit(
@@ -68,8 +71,9 @@ def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | LogTowers | Tower
         log: a log of `read_log`, or what `read_log` takes; or clicks of `simulate`.
         model: a click model or its name (see `fit_click_model`), or a `TwoTower`.
         options: of a click model: prior, positions, iterations, tolerance (`fit_click_model`); of
-            towers on a log: features, method, training, seeds, positions (`fit_log_towers`); of
-            towers on simulated clicks: method, training, seeds (`fit_towers`).
+            towers on a log: features, bias, method, training, seeds, positions, checkpoint
+            (`fit_log_towers`); of towers on simulated clicks: method, training, seeds
+            (`fit_towers`).
 
     Raises:
         InputError: see these; or an option is unknown, or a model does not suit the log.
@@ -91,7 +95,7 @@ def fit(log: Any, model: Any = "ubm", **options: Any) -> Fit | LogTowers | Tower
     if simulated:
         from twotowers.simulations.towers import fit_towers as fitting  # JAX, where it is needed
     elif towers:
-        from twotowers.fits.towers import fit_log_towers as fitting
+        from twotowers.fits.log_fits import fit_log_towers as fitting
     check_options(options, fitting, field="fit")
     return fitting(log, model, **options)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.components import build_model, component_of, components
+from twotowers.models.mixed import Mixed
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import ClickModel
 
@@ -17,8 +18,12 @@ def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickMode
     Example:
         >>> model_of("pbm")[0], model_of("user_browsing")[0], type(model_of("dbn")[1]).__name__
         ('pbm', 'ubm', 'DynamicBayesian')
+        >>> model_of("pbm+dbn")[1]
+        Mixed(models=('pbm', 'dbn'), shared=('attraction',))
     """
     short = {name: each for each, name in MODELS.items()}
+    if isinstance(given, str) and "+" in given:
+        return given, Mixed(given.split("+"))
     if isinstance(given, str):
         try:
             return short.get(given, given), build_model(MODELS.get(given, given))
@@ -33,6 +38,8 @@ def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickMode
         raise InputError(
             f"a {type(given).__name__} was given", field="model", expected="a name or a click model"
         )
+    if isinstance(given, Mixed):
+        return "+".join(given.models), given
     name = component_of("models", type(given)).name
     return short.get(name, name), given
 

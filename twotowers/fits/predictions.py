@@ -15,7 +15,7 @@ from twotowers.models.protocol import ClickModel
 
 
 def pages_to_predict(
-    log: ClickLog, model: ClickModel, positions: int, *, once: bool = True
+    log: ClickLog, model: ClickModel, positions: int, *, once: bool = True, bias: Sequence[str] = ()
 ) -> Pages:
     """The pages of a log, as a fitted model sees them; InputError if there are none, or one is
     longer than the fit's pages.
@@ -25,16 +25,19 @@ def pages_to_predict(
         model: the click model. Gaps are closed for one that has no gaps.
         positions: of the fit's longest page.
         once: whether equal pages of one row are a page each.
+        bias: columns of numbers that towers of places read.
     """
     check_pages(log)
+    log.holding(bias)
     log = as_read_by(model, log, positions, source=", as the fit has")
-    pages = page_arrays(log, positions=positions)
+    pages = page_arrays(log, positions=positions, bias=bias)
     if not once or pages.number is None:
         return pages
     pair, clicks, where = (
         np.repeat(each, pages.number, 0) for each in (pages.pair, pages.clicks, pages.where)
     )
-    return Pages(pair, clicks, where, pages.pairs, ids=pages.ids)
+    further = None if pages.bias is None else np.repeat(pages.bias, pages.number, 0)
+    return Pages(pair, clicks, where, pages.pairs, ids=pages.ids, bias=further)
 
 
 def predictions(pages: Pages, losses: Sequence[Sequence[np.ndarray]]) -> pd.DataFrame:

@@ -1,68 +1,40 @@
-"""Two towers fitted to a click log and a table of features: rank, predict, save, load.
-
-A saved fit is a parquet file with one row, and a column per array of parameters, such as
-`seed 0 ['bias']...`. `mean` and `scale` are of the features; `query` and `document` name the pairs
-of a tower with a parameter per pair. The file's metadata has the model, the names of the features,
-and the number of positions.
-"""
+"""Towers fitted to a click log: rank, predict, save."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
-from flax import nnx
+from scipy.special import expit
 
-from twotowers.errors import InputError, check_range
-from twotowers.experiment.parts import relevance_tower
-from twotowers.files.artefacts import atomic, check_ending
-from twotowers.fits.divided import (
-    UNCOUNTED,
-    DividedLog,
-    cell_splits,
-    likelihood_of_rates,
-    measures_of_cells,
-    page_splits,
-)
-from twotowers.fits.features import KEYS, Standardised, read_features, rows_of
+from twotowers.errors import InputError, nearest
+from twotowers.experiment.own_log import Divided
 from twotowers.fits.fit import means_of
-from twotowers.fits.models import model_of
+from twotowers.fits.log_losses import likelihood_of_rates, measures_of_cells
 from twotowers.fits.predictions import pages_to_predict, predictions
-from twotowers.jobs.fit import fit_lanes
 from twotowers.jobs.gates import fall_at_limit
-from twotowers.logs.checks import MOST_POSITIONS
-from twotowers.logs.click_log import ClickLog, as_log, check_pages
-from twotowers.logs.described import Gathered
+from twotowers.logs.click_log import ClickLog, as_log
+from twotowers.logs.counts import Counts
+from twotowers.logs.described import inputs_of
+from twotowers.logs.features import KEYS, rows_of
 from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.page_arrays import Pages
 from twotowers.logs.simulation import Sessions
-from twotowers.methods.likelihood import built, predicting
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.models.protocol import CellModel
-from twotowers.simulations.towers import TwoTower, checked_seeds, setting_of
+from twotowers.models.protocol import PER_JUMP
 
 if TYPE_CHECKING:
     from twotowers.experiment.settings import Setting
 
-TRAINING = {
-    "learning_rate": 0.003, "weight_decay": 1e-4, "batch": 256, "epochs": 50, "patience": 3,
-    "min_delta": 1e-6,
-}  # fmt: skip
-"""How towers are trained on a log by default: AdamW. An epoch is a pass over it, or `STEPS`."""
-STEPS = 50
-"""The fewest steps of an epoch."""
-LIKELIHOOD = "likelihood"
 STILL_FALLING = 1e-3
 """By more than this share, a loss fell in the last tenth of the epochs."""
+UNCOUNTED = Counts(np.zeros(0), np.zeros(0))
+"""In the place of the counts of pages that are only predicted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +45,8 @@ class LogTowers:
         setting: what was fitted, and how.
         seeds: of the initial parameters and the order of batches.
         fitted: what each seed has.
-        features: what the relevance tower reads; None if it has a parameter per pair.
-        pairs: columns query and document of the log's pairs.
-        positions: of the longest page.
+        read: the scales of features, and the pairs; of a fit that was not loaded, also the splits.
         task: with the splits of the log; None if the fit was loaded.
-        examined: the examination part, as the model was given it.
         kind: the library of the frames that answers come in.
         log: to which they were fitted; None if the fit was loaded.
     """
@@ -85,11 +54,8 @@ class LogTowers:
     setting: Setting
     seeds: tuple[int, ...]
     fitted: list[Fitted]
-    features: Standardised | None
-    pairs: pd.DataFrame
-    positions: int
+    read: Divided = field(repr=False)
     task: Task | None = field(default=None, repr=False)
-    examined: Any = "table"
     kind: str = PANDAS
     log: ClickLog | None = None
 
@@ -129,6 +95,44 @@ class LogTowers:
             parts.append(bias)
         return native(pd.concat(parts, ignore_index=True), self.kind)
 
+    def parameters(self, part: str) -> Native:
+        """The probabilities of a part of the click model that does not depend on what a page shows.
+
+        Args:
+            part: such as "examination", "continuation" or, of a mixture, "share_1".
+
+        Returns:
+            a frame: seed, position (from 1) and last_click (0 for none), as far as the part has
+            them, and estimate.
+
+        Raises:
+            InputError: there is no such part, or it depends on documents or on further features.
+        """
+        model = self.setting.model.of
+        if part not in model.parts:
+            raise InputError(f"{self!r} has no part {part!r}", expected=nearest(part, model.parts))
+        frames = []
+        for seed, found in zip(self.seeds, self.fitted, strict=True):
+            logits = found.towers.table(part) if found.towers is not None else None
+            if logits is None:
+                raise InputError(
+                    f"{part} depends on what the page shows, or the method has no such part",
+                    field="part",
+                    expected="a table, or a tower of positions; `predict` has click probabilities",
+                )
+            values = expit(np.asarray(logits, float))
+            frame = pd.DataFrame({"seed": seed, "estimate": values.ravel()})
+            if values.ndim:
+                place, last = np.divmod(
+                    np.arange(values.size), np.prod(values.shape[1:], dtype=int)
+                )
+                frame.insert(1, "position", place + 1)
+                if model.parts[part] == PER_JUMP:
+                    frame.insert(2, "last_click", last)
+                    frame = frame[frame["last_click"] < frame["position"]]
+            frames.append(frame)
+        return native(pd.concat(frames, ignore_index=True), self.kind)
+
     def relevance(self, features: object = None) -> Native:
         """Scores of documents: means over seeds, the best of each query first.
 
@@ -143,17 +147,22 @@ class LogTowers:
         Raises:
             InputError: the model has no relevance, or a parameter per pair of its log.
         """
-        ids, inputs = self.pairs, np.arange(len(self.pairs))
-        if self.features is not None:
-            own = self.features if features is None else self.features.of(features)
-            ids = ids if features is None else own.ids
-            inputs = own.values(ids)
-        elif features is not None:
-            expected = "None, or a tower that reads features"
-            raise InputError("the tower reads none", field="features", expected=expected)
-        scores = [each.scores(inputs[None])[0] for each in self.fitted if each.scores]
+        ids, own, needs = self.read.pairs, self.read.features, self.setting.model.needs
+        if features is not None:
+            if own is None or "pair" in needs:
+                found = "the towers read numbers of pairs" if needs else "the towers read none"
+                expected = "None, or towers of features alone"
+                raise InputError(found, field="features", expected=expected)
+            own = own.of(features)
+            ids = own.ids
+        named = {} if own is None else {"features": own.values(ids)[None]}
+        if own is None or "pair" in needs:
+            named["pair"] = np.arange(len(ids))[None]
+        inputs = inputs_of(named, {})
+        scores = [each.scores(inputs)[0] for each in self.fitted if each.scores]
         if not scores:
-            raise InputError(f"{self!r} has no relevance", field="model", expected="another model")
+            expected = "a model whose parts per document read documents alone"
+            raise InputError(f"{self!r} has no relevance", field="model", expected=expected)
         found = ids.assign(score=np.mean(scores, axis=0, dtype=float))
         by = [name for name in KEYS[:1] if name in ids]
         rising = [True] * len(by) + [False, True]
@@ -225,10 +234,11 @@ class LogTowers:
                 yield "  it predicts no better than such rates: do not use it"
             if row["fall"] > STILL_FALLING:
                 yield "  its loss was still falling: train for more epochs"
+        yield self.read.how
         yield "position bias here has no interval; `twotowers propensities` has one"
 
     def save(self, path: str | Path) -> None:
-        """Write the fit, all or nothing: the parquet file that the module describes.
+        """Write the fit, all or nothing: a parquet file (`twotowers.fits.tower_files`).
 
         `load` reads it. The features of documents are not in it.
 
@@ -236,34 +246,9 @@ class LogTowers:
             InputError: another ending, no such folder, or the file is the log itself; or the
                 towers are no likelihood's, or of a class that is no file of twotowers/towers.
         """
-        check_ending(path, ".parquet")
-        if self.log is not None:
-            self.log.check_out(path)
-        model = self.setting.model
-        tower = {"kind": model.tower.name, **model.tower.options}
-        own = {"kind": model.kind, **asdict(model.of), "tower": tower, "features": model.features}
-        own["examination"] = self.examined
-        about: dict[str, Any] = {"model": own, "positions": self.positions, "seeds": self.seeds}
-        if self.features is not None:
-            about["features"] = self.features.names
-            about["called"] = {name: self.features.called.get(name, name) for name in KEYS}
-            arrays: dict[str, Any] = {"mean": self.features.mean, "scale": self.features.scale}
-        else:
-            arrays = {name: self.pairs[name] for name in KEYS}
-        try:
-            for seed, found in zip(self.seeds, self.fitted, strict=True):
-                leaves, _ = jax.tree_util.tree_flatten_with_path(nnx.state(found.towers))
-                arrays |= {_named(seed, where): np.ravel(each) for where, each in leaves}
-            known = {TOWERS: json.dumps(about)}
-        except (TypeError, ValueError):
-            raise InputError(
-                f"{self!r} cannot be saved",
-                field="model",
-                expected="towers of twotowers/towers, fitted by likelihood",
-            ) from None
-        with atomic(path) as temporary:
-            table = pa.table({name: pa.array([np.asarray(each)]) for name, each in arrays.items()})
-            pq.write_table(table.replace_schema_metadata(known), temporary)
+        from twotowers.fits.tower_files import save_towers  # here: it builds towers
+
+        save_towers(self, path)
 
     def _measured(self, split: Split) -> pd.DataFrame:
         rows = []
@@ -291,15 +276,20 @@ class LogTowers:
 
     def _of_log(self, log: object, features: object) -> tuple[Split, Pages]:
         """A log as towers read it, and its pages."""
-        given = as_log(log)
-        pages = pages_to_predict(given, self.setting.model.of, self.positions)
+        given, needs, own = as_log(log), self.setting.model.needs, self.read.features
+        bias = self.read.bias
+        names = [] if bias is None else bias.names
+        pages = pages_to_predict(
+            given, self.setting.model.of, self.setting.log.positions, bias=names
+        )
         assert pages.ids is not None  # A log names its documents.
-        ids = pages.ids.to_pandas()
-        if self.features is not None:
-            own = self.features if features is None else self.features.of(features)
-            inputs: Any = Gathered(own.values(ids), pages.pair)
-        else:
-            row = rows_of(self.pairs, ids)
+        ids, named = pages.ids.to_pandas(), dict[str, Any]()
+        tables: dict[str, Any] = {}
+        if own is not None:
+            own = own if features is None else own.of(features)
+            named["features"], tables["features"] = pages.pair, own.values(ids)
+        if "pair" in needs:
+            row = rows_of(self.read.pairs, ids)
             if (row < 0).any():
                 raise InputError(
                     f"{(row < 0).sum():,} of its query-document pairs are none of the fit's",
@@ -307,142 +297,13 @@ class LogTowers:
                     field="document",
                     expected="pairs of the fit, or a tower that reads features",
                 )
-            inputs = row[pages.pair]
+            named["pair"] = row[pages.pair]
+        if not named:
+            named["pair"] = pages.pair
+        if bias is not None and pages.bias is not None:
+            named["bias"] = bias(pages.bias)
+        inputs = inputs_of(named, tables)
         page = np.arange(len(pages.pair))
-        place = np.broadcast_to(np.arange(self.positions), pages.pair.shape)
+        place = np.broadcast_to(np.arange(pages.pair.shape[1]), pages.pair.shape)
         sessions = [Sessions(page, place, pages.clicks, pages.where, page)]
         return Split(inputs, pages.where, None, UNCOUNTED, sessions), pages
-
-
-TOWERS = "towers"
-"""The key of a saved fit's metadata."""
-
-
-def _named(seed: int, path: Any) -> str:
-    return f"seed {seed} {jax.tree_util.keystr(path)}"
-
-
-def fit_log_towers(
-    log: object,
-    model: TwoTower,
-    *,
-    features: object = None,
-    method: Any = LIKELIHOOD,
-    training: Mapping[str, Any] | None = None,
-    seeds: Sequence[int] = (0,),
-    positions: int | None = None,
-) -> LogTowers:
-    """Fit two towers to a click log, once per seed.
-
-    A tenth of the log stops training early, and a tenth is held out: `evaluate` reports it. If
-    clicks are independent given document and position, as in the additive and the position-based
-    model, and the method is the likelihood, the log is counted: a unit of a batch is a row of
-    features with its impressions at each position. All other models and methods see pages.
-
-    Args:
-        log: a log of `read_log`, or what `read_log` takes.
-        model: the towers. Its `click_model` may be one of the ten click models.
-        features: a table (a path or a frame) with `document`, perhaps `query`, and a column per
-            feature. Each is scaled to mean 0 and standard deviation 1. None if the relevance tower
-            is "embedding", with a parameter per query-document pair.
-        method: see `fit_towers`.
-        training: what differs from `TRAINING` (docs/settings.md, Training).
-        seeds: of the initial parameters and the order of batches.
-        positions: of the longest page that the fit shall predict; the longest of the log if None.
-
-    Raises:
-        InputError: an argument is unknown or out of range; a document has no features; or log,
-            model and method do not fit together.
-
-    Example:
-        >>> pages = {"documents": [["a", "b"], ["b", "a"]] * 50, "clicks": [[1, 0], [0, 1]] * 50}
-        >>> prices = pd.DataFrame({"document": ["a", "b"], "price": [1.0, 2.0]})
-        >>> fit_log_towers(pa.table(pages), TwoTower("linear"), features=prices)
-        <linear tower, additive, by likelihood, seeds (0,)>
-    """
-    given = as_log(log)
-    model = replace(model, click_model=(click_model := model_of(model.click_model)[1]))
-    seeds = checked_seeds(seeds)
-    counted = method in (LIKELIHOOD, {"kind": LIKELIHOOD})
-    counted &= isinstance(click_model, CellModel) and "attraction" in click_model.parts
-    if counted:
-        method = {"kind": LIKELIHOOD, "weighting": "impressions"}
-    else:
-        check_pages(given)
-        given = given if click_model.gaps else given.closed()
-    length = int(given.count(["position"]).values("position").to_numpy().max())
-    positions = positions or length
-    check_range(positions, field="positions", low=length, high=MOST_POSITIONS, whole=True)
-    log_of = DividedLog(record="cells" if counted else "sessions", positions=positions)
-    setting = setting_of(log_of, model.settled(), method, {**TRAINING, **(training or {})})
-    lanes = {name: each for own in setting.lanes.values() for name, each in own.items()}
-    if several := [name for name, each in lanes.items() if len(each) > 1]:
-        message = f"{', '.join(several)} have several values"
-        raise InputError(message, field="model", expected="one value of each")
-    by_pair = setting.model.by_pair
-    if by_pair == (features is not None):
-        raise InputError(
-            f"tower {setting.model.tower.name!r} reads {'none' if by_pair else 'features'}",
-            field="features",
-            expected="None" if by_pair else "a table with document and a column per feature",
-        )
-    table = None if features is None else read_features(features, called=given.layout.columns)
-    read = (cell_splits if counted else page_splits)(given, table, positions)
-    how = setting.training
-    if how is not None and how.steps is None:
-        train = read.splits["train"]
-        units = len(train.sessions[0].query if train.sessions else train.where)
-        how = how.model_copy(update={"steps": max(units // how.batch, STEPS)})
-    log_of = log_of.model_copy(update={"parts": read.splits})
-    setting = setting.model_copy(update={"log": log_of, "training": how})
-    tasks, found = zip(*(fit_lanes({}, setting, seed=seed) for seed in seeds), strict=True)
-    fitted = [each for lanes in found for each in lanes]
-    about = tasks[0], model.examination, given.kind, given
-    return LogTowers(setting, seeds, fitted, read.features, read.pairs, positions, *about)
-
-
-def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> LogTowers:
-    """What `load` returns of a fit of towers.
-
-    Args:
-        path: the file, for messages.
-        about: its metadata.
-        table: its row.
-    """
-    arrays = {name: table[name][0].values for name in table.column_names}
-    own, features, pairs = dict(about["model"]), None, pd.DataFrame(columns=[*KEYS])
-    if "features" in about:
-        mean, scale = arrays["mean"].to_numpy(), arrays["scale"].to_numpy()
-        features = Standardised(None, about["features"], mean, scale, about["called"])
-        inputs = np.zeros((1, 1, len(about["features"])), np.float32)
-    else:
-        pairs = pd.DataFrame({name: arrays[name].to_pandas() for name in KEYS})
-        inputs = np.array([[len(pairs) - 1]])
-    log = DividedLog(record="sessions", positions=about["positions"])
-    setting = setting_of(log, own, LIKELIHOOD, TRAINING)
-    fitted = []
-    for seed in about["seeds"]:
-        task = Task(
-            model=setting.model.of,
-            tower=relevance_tower(setting.model.tower),
-            splits={"train": Split(inputs, np.ones(inputs.shape[:2], bool), None, UNCOUNTED)},
-            lanes=[(0, {})],
-            training={},
-            positions=about["positions"],
-            seed=seed,
-            examination=setting.model.examination.arguments(),
-        )
-        towers = built(task)
-        leaves, structure = jax.tree_util.tree_flatten_with_path(nnx.state(towers))
-        try:
-            values = [
-                arrays[_named(seed, where)].to_numpy().reshape(each.shape).astype(each.dtype)
-                for where, each in leaves
-            ]
-        except (KeyError, ValueError):
-            raise InputError(
-                "its parameters are not those of its model", path=path, expected="a saved fit"
-            ) from None
-        nnx.update(towers, jax.tree_util.tree_unflatten(structure, values))
-        fitted.append(predicting(towers))
-    return LogTowers(setting, tuple(about["seeds"]), fitted, features, pairs, about["positions"])

@@ -17,26 +17,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from flax import nnx
 from jax.flatten_util import ravel_pytree
-from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError
 from twotowers.fitting.batches import draw_epochs, own_units
-from twotowers.fitting.optimizers import DECAYING
+from twotowers.fitting.checkpoints import Checkpoint
+from twotowers.fitting.lane_steps import FitSettings, LaneStates, judged, optimizer_of, stepping
 from twotowers.towers.parts import Constant
 
 LOGGER = logging.getLogger(__name__)
-
-EVALUATION_BATCH = 64
-"""Units evaluated at a time, few enough for their activations to fit into a CPU's cache."""
 
 BLOCK = 4
 """Largest number of lanes trained side by side on a CPU. Their activations fit into its cache, and
@@ -47,47 +44,6 @@ VARIED = ("learning_rate", "weight_decay")
 
 REPORT = 5
 """Epochs between two lines of progress in the log."""
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """How to train.
-
-    Attributes:
-        learning_rate: learning rate of the optimiser, in [1e-9, 10].
-        weight_decay: decoupled weight decay of all parameters, in [0, 10]. None is Optax's default
-            (1e-4 for AdamW), or 0 for an optimiser without weight decay.
-        optimizer: one of `twotowers.fitting.optimizers.OPTIMIZERS`.
-        batch: units (queries or sessions) per step, 1 or more.
-        steps: steps per epoch, 1 or more. The validation loss is computed after each epoch. If
-            None, an epoch is one pass over the units with data in the lane's log, and its last
-            batch may be smaller.
-        epochs: largest number of epochs, 1 or more.
-        patience: epochs without improvement before a lane stops, 1 or more.
-        min_delta: smallest decrease of the validation loss that counts as improvement, in [0, 10].
-        averaged: whether to validate and keep an exponential average of the parameters over about
-            one epoch's steps (Polyak and Juditsky, 1992). It smooths out the noise of single
-            batches. False keeps the parameters of the last step.
-
-    Example:
-        >>> settings = FitSettings(learning_rate=0.01, batch=64, epochs=50, patience=3, min_delta=0)
-        >>> settings.optimizer, settings.weight_decay
-        ('adamw', 0.0001)
-    """
-
-    learning_rate: float
-    batch: int
-    epochs: int
-    patience: int
-    min_delta: float
-    steps: int | None = field(default=None)
-    weight_decay: float | None = field(default=None)
-    averaged: bool = field(default=False)
-    optimizer: str = field(default="adamw")
-
-    def __post_init__(self):
-        if self.weight_decay is None:
-            object.__setattr__(self, "weight_decay", DECAYING.get(self.optimizer, 0.0))
 
 
 @dataclass(frozen=True)
@@ -124,6 +80,7 @@ def fit(
     seed: int,
     varied: Mapping[str, Sequence[float]] | None = None,
     starts: jax.Array | None = None,
+    checkpoint: str | Path | None = None,
 ) -> Fit:
     """Train one copy of `model` per lane.
 
@@ -138,17 +95,18 @@ def fit(
             `VARIED` names, and each `twotowers.towers.parts.Constant` of the model.
         starts: [lanes, parameters of a model] start of each lane, in the order of
             `jax.flatten_util.ravel_pytree` of the model's state.
+        checkpoint: a file that keeps the state of training until it ends, so that a fit which was
+            ended meanwhile goes on, with the same result.
     """
-    graph, state, rest = nnx.split(model, nnx.Param, ...)
-    optimised, rest = _per_lane(rest, settings, varied or {}, lanes)
+    graph, state, now = started(model, settings, varied, lanes, starts)
     block = 1 if settings.steps is None else _block(lanes)
-    now = _start(state, rest, optimised, settings, lanes, block, starts)
+    kept = Checkpoint.of(checkpoint, settings, seed, validation)
     own = (
         None
         if settings.steps is not None
         else (own_units(train, lanes), own_units(validation, lanes))
     )
-    epoch = 0
+    (epoch,), now = kept.load((0,), now)
     while epoch < settings.epochs and now.running.any():
         batches = draw_epochs(
             seed,
@@ -161,17 +119,43 @@ def fit(
         until = min(epoch + REPORT, settings.epochs)
         steps = epoch, until, batches
         epoch, now = _train(graph, state, now, *steps, train, validation, settings, block, own)
-        losses = np.asarray(now.best_loss)[:lanes]
-        LOGGER.info(
-            "epoch %d of at most %d: %d of %d lanes running, validation loss %.5f to %.5f",
-            *(epoch, settings.epochs, now.running.sum(), lanes, losses.min(), losses.max()),
-        )
+        kept.save((int(epoch),), now)
+        report(settings, now, epoch, lanes)
+    kept.remove()
+    return finished(graph, state, now, lanes)
+
+
+def started(
+    model: nnx.Module,
+    settings: FitSettings,
+    varied: Mapping[str, Sequence[float]] | None,
+    lanes: int,
+    starts: jax.Array | None = None,
+) -> tuple[nnx.GraphDef, nnx.State, LaneStates]:
+    """The model's graph and parameters, and the state of training at its start; see `fit`."""
+    graph, state, rest = nnx.split(model, nnx.Param, ...)
+    optimised, rest = _per_lane(rest, settings, varied or {}, lanes)
+    block = 1 if settings.steps is None else _block(lanes)
+    return graph, state, _start(state, rest, optimised, settings, lanes, block, starts)
+
+
+def report(settings: FitSettings, now: LaneStates, epoch: int, lanes: int) -> None:
+    """A line of progress in the log."""
+    losses = np.asarray(now.best_loss)[:lanes]
+    LOGGER.info(
+        "epoch %d of at most %d: %d of %d lanes running, validation loss %.5f to %.5f",
+        *(epoch, settings.epochs, now.running.sum(), lanes, losses.min(), losses.max()),
+    )
+
+
+def finished(graph: nnx.GraphDef, state: nnx.State, now: LaneStates, lanes: int) -> Fit:
+    """The result of training."""
     done = jax.tree.map(lambda leaf: np.asarray(leaf)[:lanes], now)
     best = nnx.merge_state(_restored(state, done.best), done.best_rest)
     lost = ~np.isfinite(done.best_loss)
     # If lanes have learning rates of their own, some rates may be too large. Such lanes are a
     # result, not an error.
-    if lost.all() or (lost.any() and "learning_rate" not in optimised):
+    if lost.all() or (lost.any() and "learning_rate" not in now.optimised):
         raise InputError(
             f"lanes {np.flatnonzero(lost).tolist()} did not reach a finite validation loss",
             field="fit",
@@ -206,41 +190,10 @@ def _block(lanes: int) -> int:
     return -(-lanes // blocks)
 
 
-@register_dataclass
-@dataclass(frozen=True)
-class _Lanes:
-    """The state of training. All leaves are [lanes, ...].
-
-    `params` are [lanes, parameters of a model]. `rest` is the part of a model's state that is no
-    parameter. `optimised` holds the settings that differ between lanes.
-    """
-
-    lane: jax.Array
-    optimised: dict[str, jax.Array]
-    params: jax.Array
-    rest: nnx.State
-    average: jax.Array | None
-    optimizer: optax.OptState
-    best: jax.Array
-    best_rest: nnx.State
-    best_loss: jax.Array
-    bad_epochs: jax.Array
-    running: jax.Array
-    epochs: jax.Array
-    history: jax.Array
-
-
-def _optimizer(settings: FitSettings, optimised: Mapping) -> optax.GradientTransformation:
-    given = {"learning_rate": settings.learning_rate}
-    if settings.optimizer in DECAYING:
-        given["weight_decay"] = settings.weight_decay
-    return getattr(optax, settings.optimizer)(**given | dict(optimised))
-
-
 @partial(jax.jit, static_argnums=(3, 4, 5))
 def _start(
     state, rest, optimised, settings: FitSettings, lanes: int, block: int, starts=None
-) -> _Lanes:
+) -> LaneStates:
     # Blocks must be full, so lanes that never run, on the last lane's data, fill the last block.
     count = -(-lanes // block) * block
     start, _ = ravel_pytree(state)
@@ -249,13 +202,13 @@ def _start(
     if starts is not None:
         params = starts[lane]
     optimised, rest = jax.tree.map(lambda leaf: leaf[lane], (optimised, rest))
-    return _Lanes(
+    return LaneStates(
         lane=lane,
         optimised=optimised,
         params=params,
         rest=rest,
         average=params if settings.averaged else None,
-        optimizer=jax.vmap(_optimizer(settings, {}).init)(params),
+        optimizer=jax.vmap(optimizer_of(settings, {}).init)(params),
         best=params,
         best_rest=rest,
         best_loss=jnp.full(count, jnp.inf),
@@ -268,7 +221,17 @@ def _start(
 
 @partial(jax.jit, static_argnames=("graph", "settings", "block"))
 def _train(
-    graph, template, lanes: _Lanes, first, until, batches, train, validation, settings, block, own
+    graph,
+    template,
+    lanes: LaneStates,
+    first,
+    until,
+    batches,
+    train,
+    validation,
+    settings,
+    block,
+    own,
 ):
     """Train from epoch `first` up to, not including, `until`, or until all lanes have stopped.
 
@@ -278,38 +241,7 @@ def _train(
     Returns:
         the next epoch, and the lanes.
     """
-    _, restore = ravel_pytree(template)
-
-    def batch_loss(params, rest, index, lane, key, counted):
-        # Copied because Flax forbids changes to variables created outside the gradient's trace.
-        model = nnx.merge(graph, restore(params), rest, copy=True)
-        losses = train.losses(model, index, lane, key)
-        if counted is None:
-            loss = losses.mean()
-        else:
-            # The mean over the lane's own units times their share of all units: the scale of the
-            # objective, which is a mean over all units.
-            share = own[0].size[lane] / train.units
-            loss = share * jnp.where(counted, losses, 0).sum() / counted.sum()
-        # The second value is the rest of the state, such as running statistics, after this batch.
-        return loss, nnx.split(model, nnx.Param, ...)[2]
-
-    def validation_loss(params, rest, lane):
-        state = nnx.merge_state(restore(params), rest)
-        order = None if own is None else (own[1].order[lane], own[1].size[lane])
-        return mean_loss(graph, state, lane, order, objective=validation)
-
-    def lane_step(params, rest, average, state, index, lane, optimised, key, counted):
-        loss = partial(batch_loss, index=index, lane=lane, key=key, counted=counted)
-        gradient, rest = jax.grad(loss, has_aux=True)(params, rest)
-        updates, state = _optimizer(settings, optimised).update(gradient, state, params)
-        params = optax.apply_updates(params, updates)
-        if settings.averaged:
-            steps = settings.steps or -(-own[0].size[lane] // settings.batch)
-            average = optax.incremental_update(params, average, 1 / steps)
-        return params, rest, average, state
-
-    all_lanes_step = jax.vmap(lane_step, in_axes=(0, 0, 0, 0, None, 0, 0, None, None))
+    all_lanes_step = stepping(graph, template, train, settings, own)
 
     def shared_batches(carry, batches, now):
         def step(carry, batch):
@@ -332,28 +264,8 @@ def _train(
     def train_block(number, batches, now):
         start = now.params, now.rest, now.average, now.optimizer
         through = shared_batches if own is None else own_batches
-        params, rest, average, state = through(start, batches, now)
-        judged = average if settings.averaged else params
-        loss = jax.vmap(validation_loss)(judged, rest, now.lane)
-        better = now.running & (loss < now.best_loss - settings.min_delta)
-        bad_epochs = jnp.where(better, 0, now.bad_epochs + 1)
-        return _Lanes(
-            lane=now.lane,
-            optimised=now.optimised,
-            params=params,
-            rest=rest,
-            average=average,
-            optimizer=state,
-            best=jnp.where(better[:, None], judged, now.best),
-            best_rest=jax.tree.map(
-                lambda new, old: jax.vmap(jnp.where)(better, new, old), rest, now.best_rest
-            ),
-            best_loss=jnp.where(better, loss, now.best_loss),
-            bad_epochs=bad_epochs,
-            running=now.running & (bad_epochs < settings.patience),
-            epochs=now.epochs + now.running,
-            history=now.history.at[:, number].set(jnp.where(now.running, loss, jnp.nan)),
-        )
+        stepped = through(start, batches, now)
+        return judged(graph, template, number, now, stepped, validation, settings, own)
 
     def epoch(carry):
         number, now = carry
@@ -384,26 +296,3 @@ def _restored(state, vectors: np.ndarray):
         vectors[:, end - leaf.size : end].reshape(-1, *leaf.shape)
         for leaf, end in zip(leaves, ends, strict=True)
     )
-
-
-def mean_loss(graph, params, lane: jax.Array, own=None, *, objective) -> jax.Array:
-    """The objective at the given parameters: mean loss over all units, without dropout.
-
-    Args:
-        graph, params: the model's graph and state.
-        lane: index of the lane, for its log, weighting and labels.
-        own: [units] indices and the number of the lane's own units, which come first. The loss of
-            other units is 0, so they are skipped. None evaluates all units.
-        objective: see `twotowers.losses.likelihood`.
-    """
-    chunk = min(EVALUATION_BATCH, objective.units)
-    order, size = (jnp.arange(objective.units), objective.units) if own is None else own
-    model = nnx.merge(graph, params)
-
-    def add(number, total):
-        place = number * chunk + jnp.arange(chunk)
-        # The last chunk is padded. The condition on `place` leaves the padding out of the sum.
-        losses = objective.losses(model, order[jnp.minimum(place, size - 1)], lane)
-        return total + jnp.where(place < size, losses, 0).sum()
-
-    return jax.lax.fori_loop(0, -(-size // chunk), add, jnp.float32(0)) / objective.units

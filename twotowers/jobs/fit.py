@@ -15,11 +15,12 @@ from twotowers.claims.gates import RANKS
 from twotowers.errors import InputError
 from twotowers.experiment.log import Columns, tower_inputs
 from twotowers.experiment.parts import relevance_tower
-from twotowers.experiment.settings import Setting
+from twotowers.experiment.settings import Model, Setting
 from twotowers.files.rankings import read_rankings
 from twotowers.jobs.gates import gates, totals
 from twotowers.jobs.measures import FURTHER, QUERIES, Judged, measure, of_annotated
-from twotowers.methods.task import Fitted, Task
+from twotowers.logs.described import Several
+from twotowers.methods.task import Fitted, Split, Task
 from twotowers.splits import ANNOTATIONS
 
 TRANSFER = "twotowers.jobs.transfer"
@@ -91,13 +92,19 @@ def fit_lanes(
     columns = dict(setting.lanes)
     logs = log.combinations(columns.pop("log"))
     own = log.combinations({name: each for part in columns.values() for name, each in part.items()})
+    splits = _read(log.splits(files, logs, seed=seed, features=model.read), model)
+    training = setting.training.arguments() if setting.training else {}
+    if training and (steps := log.steps(splits, training["batch"])):
+        training.setdefault("steps", steps)
     task = Task(
         model=model.of,
         tower=relevance_tower(model.tower),
         examination=model.examination.arguments(),
-        splits=log.splits(files, logs, seed=seed, features=model.read),
+        parts=model.parts,
+        checkpoint=log.checkpoint(seed),
+        splits=splits,
         lanes=[(number, values) for values in own for number in range(len(logs))],
-        training=setting.training.arguments() if setting.training else {},
+        training=training,
         positions=log.positions,
         seed=seed,
         users=log.users(logs),
@@ -111,6 +118,19 @@ def fit_lanes(
         )
         for fitted, (number, _) in zip(found, task.lanes, strict=True)
     ]
+
+
+def _read(splits: Mapping[str, Split], model: Model) -> dict[str, Split]:
+    """The splits with what towers of pairs and of features read, where there are both."""
+    if model.needs != {"pair", "features"}:
+        return dict(splits)
+    found = {}
+    for name, split in splits.items():
+        shape = split.where.shape
+        pair = np.arange(split.where.size).reshape(shape) if split.pair is None else split.pair
+        own = split.inputs.of if isinstance(split.inputs, Several) else {"features": split.inputs}
+        found[name] = replace(split, inputs=Several({**own, "pair": pair}))
+    return found
 
 
 def _checked(found: object, task: Task, name: str) -> list[Fitted]:

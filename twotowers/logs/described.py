@@ -8,7 +8,7 @@ A parquet file with a row per document and the columns
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,34 @@ class Gathered:
         return np.asarray(self.table[self.row], dtype)
 
 
+@dataclass(frozen=True)
+class Several:
+    """What towers of several kinds read of the documents on lists, indexed by lists.
+
+    Attributes:
+        of: name -> [lists, places, ...] numbers, which may be `Gathered`. `features` are of
+            documents, `pair` is the number of the query-document pair, and `bias` are further
+            features of the place.
+    """
+
+    of: Mapping[str, Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """[lists, places, numbers of a place]."""
+        every = list(self.of.values())
+        width = sum(each.shape[2] if len(each.shape) > 2 else 1 for each in every)
+        return (*every[0].shape[:2], width)
+
+    @property
+    def ndim(self) -> int:
+        """3."""
+        return 3
+
+    def __getitem__(self, lists: Any) -> Several:
+        return Several({name: each[lists] for name, each in self.of.items()})
+
+
 def write_documents(path: str | Path, batches: Iterable[tuple[np.ndarray, np.ndarray]]) -> int:
     """Write documents, all or nothing; the number written.
 
@@ -116,3 +144,18 @@ def read_documents(path: str | Path) -> Described:
             f"{twice[0]} occurs twice", path=path, field="document", expected="each document once"
         )
     return Described(document, matrix_of(table["features"])[order])
+
+
+def inputs_of(rows: Mapping[str, Any], tables: Mapping[str, Any]) -> Any:
+    """What towers read, from rows of tables, or numbers where there is no table.
+
+    Example:
+        >>> inputs_of({"pair": np.zeros((2, 3))}, {}).shape
+        (2, 3)
+    """
+    named = {
+        name: Gathered(tables[name], rows[name]) if name in tables else rows[name]
+        for name in ("features", "pair", "bias")
+        if name in rows
+    }
+    return Several(named) if len(named) > 1 else next(iter(named.values()))

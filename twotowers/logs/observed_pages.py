@@ -45,12 +45,15 @@ class ObservedPages:
         where: [rankings, positions] bool, False where a page shows no document.
         sessions: of each split. Their `query` is the ranking, and their `documents` are in order.
         ids: columns query and document of the pairs by number.
+        bias: [rankings, positions, columns] further features of places, if any were asked for.
+            Rankings that differ in them are others.
     """
 
     pair: np.ndarray
     where: np.ndarray
     sessions: dict[str, Sessions]
     ids: pa.Table
+    bias: np.ndarray | None = None
 
     @property
     def query(self) -> np.ndarray:
@@ -77,6 +80,7 @@ def observed_pages(
     seed: int,
     places: str | None = None,
     cut: bool = False,
+    bias: Sequence[str] = (),
 ) -> ObservedPages:
     """The pages of a log, divided.
 
@@ -85,11 +89,15 @@ def observed_pages(
         shares: of each split, which add up to 1; or of each split a `Portion` of the log.
         positions: positions on a page.
         seed: divides the log.
-        places, cut: see `twotowers.logs.page_arrays.page_arrays`.
+        places, cut, bias: see `twotowers.logs.page_arrays.page_arrays`.
     """
     whole, path = (log, None) if isinstance(log, Log) else (Log.read(log), log)
-    pages = page_arrays(whole, positions=positions, places=places, cut=cut, path=path)
-    code, first = number_rows(np.where(pages.where, pages.pair + 1, 0))
+    pages = page_arrays(whole, positions=positions, places=places, cut=cut, path=path, bias=bias)
+    shown = np.where(pages.where, pages.pair + 1, 0)
+    if pages.bias is not None:
+        places_of, _ = number_rows(pages.bias.reshape(-1, len(bias)))
+        shown = np.hstack([shown, places_of.reshape(shown.shape)])
+    code, first = number_rows(shown)
     row = np.repeat(np.arange(len(code)), 1 if pages.number is None else pages.number)
     given = {"seed": seed, "path": path}
     if all(isinstance(each, Portion) for each in shares.values()):
@@ -104,7 +112,8 @@ def observed_pages(
         own = row[rows]
         clicks, where = pages.clicks[own], pages.where[own]
         sessions[split] = Sessions(code[own].astype(np.int32), place, clicks, where, own)
-    return ObservedPages(pages.pair[first], pages.where[first], sessions, pages.ids)
+    further = None if pages.bias is None else pages.bias[first]
+    return ObservedPages(pages.pair[first], pages.where[first], sessions, pages.ids, further)
 
 
 def divide(

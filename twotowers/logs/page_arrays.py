@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ class Pages:
         pairs: number of query-document pairs.
         number: [rows] how often the log has the page, fractions allowed; None if once.
         ids: columns query and document of the pairs by number, if pairs have ids.
+        bias: [rows, positions, columns] float32 further features of places, if any were asked for.
     """
 
     pair: np.ndarray
@@ -40,6 +42,7 @@ class Pages:
     pairs: int
     number: np.ndarray | None = None
     ids: pa.Table | None = None
+    bias: np.ndarray | None = None
 
 
 def page_arrays(
@@ -50,6 +53,7 @@ def page_arrays(
     cut: bool = False,
     path: object = None,
     by_id: bool = False,
+    bias: Sequence[str] = (),
 ) -> Pages:
     """All pages of a log. Pairs are numbered in the order of their first occurrence.
 
@@ -61,6 +65,7 @@ def page_arrays(
         cut: whether documents below the last position are left out. Otherwise they are an error.
         path: the log's file, for messages.
         by_id: whether pairs may have any order, which takes less time.
+        bias: columns of numbers that towers of places read.
     """
     if not log.pages:
         raise InputError("the log is empty", path=path)
@@ -72,6 +77,7 @@ def page_arrays(
     at = np.concatenate([each.position for each in log.blocks])
     if places is not None:
         at = _places(log, places, page, most, path)
+    further = [_numbers(log, name, "a column of numbers", path) for name in bias]
     if cut:
         kept = at < positions
         shown = np.bincount(page[kept], minlength=len(lengths))
@@ -84,13 +90,17 @@ def page_arrays(
                 expected="more positions",
             )
         document, click, page, at = document[kept], click[kept], page[kept], at[kept]
+        further = [each[kept] for each in further]
     pair, ids = _pairs(log, query[page], document, by_id)
     where = np.zeros((len(lengths), positions), bool)
     where[page, at] = True
     arrays = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
     for array, values in zip(arrays, (pair, click), strict=True):
         array[page, at] = values
-    return Pages(*arrays, where, len(ids), log.times, ids)
+    found = np.zeros((*where.shape, len(further)), np.float32) if further else None
+    for column, values in enumerate(further):
+        found[page, at, column] = values
+    return Pages(*arrays, where, len(ids), log.times, ids, found)
 
 
 def read_page_arrays(path: str | Path, **how: Any) -> Pages:
@@ -195,9 +205,9 @@ def _places(log: Log, name: str, page: np.ndarray, most: int, path: object) -> n
 
 def _numbers(log: Log, name: str, expected: str, path: object) -> np.ndarray:
     """[shown] float32: a bias feature of all documents."""
-    if name not in log.blocks[0].of_documents:
+    if name not in {*log.blocks[0].of_documents, *log.page_columns}:
         raise InputError("the column is missing", path=path, field=name, expected=expected)
-    ids, numbers = log.ids[name], log.flat(name)
+    ids, numbers = log.ids[name], np.concatenate([each.column(name) for each in log.blocks])
     values = ids.take(np.arange(ids.size)).to_pandas()
     if pa.types.is_temporal(ids.type):  # Pandas would take days for numbers.
         values = values.astype(str)
@@ -211,6 +221,7 @@ def _numbers(log: Log, name: str, expected: str, path: object) -> np.ndarray:
 def _check(good: np.ndarray, log: Log, name: str, page: np.ndarray, path: object, expected: str):
     if not good.all():
         at = int(np.argmin(good))
-        value = log.ids[name].take(log.flat(name)[at : at + 1])[0].as_py()
+        numbers = np.concatenate([each.column(name) for each in log.blocks])
+        value = log.ids[name].take(numbers[at : at + 1])[0].as_py()
         message = f"row {page[at] + 1}: {value!r:.40} was found"
         raise InputError(message, path=path, field=name, expected=expected)

@@ -18,11 +18,12 @@ import jax.numpy as jnp
 from jax.tree_util import register_dataclass
 
 from twotowers.logs.counts import Counts
-from twotowers.logs.described import Gathered
+from twotowers.logs.described import Gathered, Several
 from twotowers.losses.weightings import weighted
 
 register_dataclass(Counts)
 register_dataclass(Gathered)
+register_dataclass(Several)
 
 
 def labels_of(labels: Mapping[str, jax.Array], lane: jax.Array, query: jax.Array) -> dict:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -15,6 +15,8 @@ from flax import nnx
 
 from twotowers.fitting.gradient import Fit, FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
+from twotowers.fitting.streaming import StreamLoss, fit_stream
+from twotowers.logs.described import Several
 from twotowers.losses.likelihood import CountLoss, SessionLoss
 from twotowers.methods.task import Split, Task
 from twotowers.models.protocol import CellModel
@@ -46,15 +48,13 @@ def descend(task: Task, model: nnx.Module, train, validation, *own, starts=None)
         own: the method's parameters that may be lanes.
         starts: see `twotowers.fitting.gradient.fit`.
     """
+    settings = FitSettings(**task.training)
+    how: dict[str, Any] = {"seed": task.seed, "checkpoint": task.checkpoint}
+    if isinstance(train, StreamLoss):
+        return fit_stream(model, train, validation, settings, **how)
+    lanes, varied = len(task.lanes), task.varied(*own)
     return gradient_fit(
-        model,
-        train,
-        validation,
-        FitSettings(**task.training),
-        lanes=len(task.lanes),
-        seed=task.seed,
-        starts=starts,
-        varied=task.varied(*own),
+        model, train, validation, settings, lanes=lanes, starts=starts, varied=varied, **how
     )
 
 
@@ -67,12 +67,24 @@ def towers_of(task: Task, model: CellModel, heads: Sequence[Callable] = ()) -> T
 
 def width_of(task: Task) -> int:
     """Features of a document. A tower that reads numbers of pairs has one parameter per pair."""
+    return next(iter(widths_of(task).values()))
+
+
+def widths_of(task: Task) -> dict[str, int]:
+    """How many numbers there are of what towers read, by its name."""
     inputs = task.splits["train"].inputs
-    return task.pairs if inputs.ndim == 2 else inputs.shape[-1]
+    if not isinstance(inputs, Several):
+        return {"pair": task.pairs} if inputs.ndim == 2 else {"features": inputs.shape[-1]}
+    return {
+        name: task.pairs if len(each.shape) == 2 else each.shape[-1]
+        for name, each in inputs.of.items()
+    }
 
 
-def split_loss(split: Split, lanes: Lanes) -> CountLoss | SessionLoss:
+def split_loss(split: Split, lanes: Lanes) -> CountLoss | SessionLoss | StreamLoss:
     """The objective of some lanes: on sessions if the split has them, else on counts."""
+    if split.stream is not None:
+        return StreamLoss(*split.stream)
     return count_loss(split, lanes) if split.sessions is None else session_loss(split, lanes)
 
 

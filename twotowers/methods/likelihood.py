@@ -21,7 +21,9 @@ from scipy.special import expit
 
 from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
-from twotowers.fitting.gradient import Fit, mean_loss
+from twotowers.fitting.gradient import Fit
+from twotowers.fitting.lane_steps import mean_loss
+from twotowers.fitting.streaming import StreamLoss
 from twotowers.losses.likelihood import CountLoss, SessionLoss
 from twotowers.methods.descent import (
     Weighting,
@@ -30,18 +32,18 @@ from twotowers.methods.descent import (
     some_sessions,
     split_loss,
     towers_of,
-    width_of,
+    widths_of,
 )
 from twotowers.methods.held_out import cell_losses, dropped_losses, page_losses
 from twotowers.methods.page_fits import statistics_of
 from twotowers.methods.starts import starts_of, warn_of_starts
 from twotowers.methods.task import Fitted, Task
-from twotowers.models.protocol import CellModel
+from twotowers.models.protocol import PER_DOCUMENT, CellModel, is_examination
 from twotowers.models.relevance import HIGHEST, rescale
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.embedding import EmbeddingTower
 from twotowers.towers.lane import Lanes
-from twotowers.towers.page_towers import PageTowers
+from twotowers.towers.page_towers import BIAS, FEATURES, PAIR, PLACE, PageTowers, Reading
 from twotowers.towers.parts import Constant, value_of
 from twotowers.towers.two_towers import TOWERS, TwoTowers, scores
 
@@ -79,7 +81,9 @@ def fit(
         validation = some_sessions(train, len(task.splits["validation"].sessions[0].query))
     model = built(task, heads)
     again = partial(fit, weighting=weighting, start=start, stop_on=stop_on)
-    train = replace(train, labels=_labels(task, model, again) if heads else {})
+    if heads:
+        assert not isinstance(train, StreamLoss)  # A log streams for the likelihood alone.
+        train = replace(train, labels=_labels(task, model, again))
     starts = starts_of(task, model, start)
     result = descend(task, model, train, validation, weighting, start, starts=starts)
     warn_of_starts(task, model, start, train.units, result.epochs)
@@ -90,12 +94,31 @@ def fit(
 
 
 def built(task: Task, heads: Sequence[Callable] = ()) -> TwoTowers | PageTowers:
-    """`TwoTowers` for a model of cells with attraction, `PageTowers` for all others."""
-    if isinstance(task.model, CellModel) and "attraction" in task.model.parts:
+    """`TwoTowers` for a model of cells whose only towers are relevance, of documents, and
+    examination, of positions; `PageTowers` for all others."""
+    widths = widths_of(task)
+    alone = isinstance(task.model, CellModel) and "attraction" in task.model.parts
+    if alone and not task.parts and BIAS not in widths:
         return towers_of(task, task.model, heads)
-    build = TOWERS.get(task.tower) if isinstance(task.tower, str) else task.tower
-    rngs = nnx.Rngs(task.seed)
-    return PageTowers(task.model, build, width_of(task), task.positions, rngs=rngs)
+    parts = {part: _reading(task, part, kind, widths) for part, kind in task.model.parts.items()}
+    return PageTowers(task.model, parts, widths, task.positions, rngs=nnx.Rngs(task.seed))
+
+
+def _reading(task: Task, part: str, kind: str, widths: Mapping) -> Reading | str | None:
+    """The tower of a part, None for a table, or the part whose tower it shares."""
+    tower = task.parts.get(part)
+    if tower is None and kind == PER_DOCUMENT:
+        tower = TOWERS[task.tower] if isinstance(task.tower, str) else task.tower
+    elif tower is None and is_examination(part):
+        tower = task.examination.get("examination")
+    if tower is None or isinstance(tower, str):
+        return None if tower == "table" else tower
+    if getattr(tower, "BY_PAIR", False) or getattr(tower, "traits", ()):
+        return Reading(tower, (PAIR,))
+    usual = "documents" if kind == PER_DOCUMENT else "positions"
+    reads = getattr(tower, "reads", "") or usual
+    names = {"documents": [FEATURES], "positions": [PLACE, BIAS], "both": [FEATURES, PLACE, BIAS]}
+    return Reading(tower, tuple(name for name in names[reads] if name in {*widths, PLACE}))
 
 
 def predicting(model: TwoTowers | PageTowers, log: int = 0) -> Fitted:
@@ -105,9 +128,9 @@ def predicting(model: TwoTowers | PageTowers, log: int = 0) -> Fitted:
     if not pages:
         scored = partial(scores, model.relevance)
     else:
-        scored = partial(_page_scores, model) if len(model.towers) else None
+        scored = partial(_page_scores, model) if model.scored else None
     return Fitted(
-        scores=scored and (lambda inputs: np.asarray(scored(jnp.asarray(inputs)))),
+        scores=scored and (lambda inputs: np.asarray(scored(jax.tree.map(jnp.asarray, inputs)))),
         bias=None if bias is None else np.asarray(bias, float),
         cell_losses=None if pages else lambda split: cell_losses(model, split, log),
         page_losses=lambda split: page_losses(model, split, log),
@@ -147,7 +170,8 @@ def _estimate(
     towers: Mapping, tables: Callable[[], Mapping], task: Task, log: int
 ) -> Estimate | None:
     """The probabilities of each part; None where pairs have not one of their own."""
-    if not all(isinstance(tower, EmbeddingTower | BaselineTower) for tower in towers.values()):
+    own = all(isinstance(tower, EmbeddingTower | BaselineTower) for tower in towers.values())
+    if not own or task.parts or task.splits["train"].stream is not None:
         return None
     logits = {part: np.ravel(each) for part, each in tables().items()}
     for part, tower in towers.items():

@@ -28,7 +28,8 @@ from twotowers.errors import InputError
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.logs.counts import Counts
-from twotowers.logs.described import Gathered
+from twotowers.logs.described import Gathered, Several
+from twotowers.logs.page_stream import PageStream
 from twotowers.logs.simulation import Sessions
 from twotowers.models.protocol import CellModel, ClickModel
 from twotowers.towers.lane import KNOWN, Lane
@@ -43,7 +44,8 @@ class Split:
     """One split of a setting's data, with lists padded to one length.
 
     Attributes:
-        inputs: [queries, documents, ...] input of the relevance tower, which may be `Gathered`.
+        inputs: [queries, documents, ...] input of the relevance tower, which may be `Gathered`
+            or `Several`.
         where: [queries, documents] bool, False on padding.
         relevance: [queries, documents] float32 labels for ranking metrics; None if unknown.
         counts: [logs, queries, ...] unweighted counts of the logs.
@@ -53,9 +55,11 @@ class Split:
         pair: [queries, documents] number of the query-document pair at each place, where lists of a
             log repeat pairs; None if `inputs` are such numbers, or no list repeats a pair.
         query: [pairs] number of each pair's query; None if lists are queries.
+        stream: the pages to train on, where memory does not hold them, and the tables of what
+            towers read. `counts` are then of many of them by position.
     """
 
-    inputs: np.ndarray | Gathered
+    inputs: np.ndarray | Gathered | Several
     where: np.ndarray
     relevance: np.ndarray | None
     counts: Counts
@@ -63,6 +67,12 @@ class Split:
     factors: np.ndarray | None = None
     pair: np.ndarray | None = None
     query: np.ndarray | None = None
+    stream: tuple[PageStream, Mapping[str, Any]] | None = None
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """[queries, documents] numbers of pairs, if towers read them."""
+        return self.inputs.of["pair"] if isinstance(self.inputs, Several) else self.inputs
 
     @property
     def table(self) -> np.ndarray:
@@ -98,6 +108,8 @@ class Task:
         model: the click model.
         tower: the relevance tower; see `twotowers.towers.two_towers.two_towers`.
         examination: arguments `examination` and `dropout` of `two_towers`, if given.
+        parts: part -> its own tower, a "table", or the part whose tower it shares.
+        checkpoint: a file that keeps the state of training.
         splits: train, validation and test.
         lanes: for each lane the index of its log and the values of its columns.
         training: arguments of `twotowers.fitting.gradient.FitSettings`; empty if the method does
@@ -117,12 +129,14 @@ class Task:
     seed: int
     users: Sequence[CellModel] | None = None
     examination: Mapping[str, object] = field(default_factory=dict)
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: str | None = None
     logs: Sequence[Mapping[str, object]] = ()
 
     @property
     def pairs(self) -> int:
         """Number of query-document pairs, if the tower's inputs are numbers of pairs."""
-        return 1 + max(int(split.inputs.max(initial=-1)) for split in self.splits.values())
+        return 1 + max(int(np.max(split.numbers, initial=-1)) for split in self.splits.values())
 
     def each(self, given: Any) -> list:
         """[lanes] the value of a method's parameter in each lane.

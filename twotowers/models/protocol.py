@@ -51,6 +51,11 @@ def of_documents(parts: Mapping[str, str]) -> list[str]:
     return [part for part, kind in parts.items() if kind == PER_DOCUMENT]
 
 
+def is_examination(part: str) -> bool:
+    """Whether a part is examination, or that of one model of a mixture."""
+    return part.partition("_")[0] == "examination"
+
+
 @dataclass(frozen=True)
 class ClickModel:
     """A click model over the clicks of a page: what all models have.

@@ -43,8 +43,11 @@ class UserBrowsing(PageModel):
     highest: float = 4.0
 
     def conditional(self, parts, clicks):
-        place = numbers_of(clicks).arange(clicks.shape[-1])
-        jumps = parts["examination"].at((place, last_clicks(clicks)))
+        # Of each page its own, if towers of examination read what a page shows.
+        own = numbers_of(clicks).arange(clicks.shape[-1]), last_clicks(clicks)
+        if parts["examination"].other.ndim > 2:
+            own = (*numbers_of(clicks).indices(clicks.shape, sparse=True)[:-1], *own)
+        jumps = parts["examination"].at(own)
         return self.of_cells({**parts, "examination": jumps})
 
     def of_cells(self, parts):
@@ -73,7 +76,7 @@ class UserBrowsing(PageModel):
 
         start = numbers.where(behind == 0, 0.0, NEVER) + numbers.zeros_like(attraction.log)
         # Scanning goes along the last axis, so positions must be there.
-        rows = Chance(*(log.T for log in jumps))
+        rows = Chance(*(log.swapaxes(-1, -2) for log in jumps))
         columns = attraction, rows, behind
         return over_positions(step, start, columns)
 

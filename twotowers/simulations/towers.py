@@ -14,6 +14,8 @@ import pandas as pd
 from twotowers.errors import InputError, check_range
 from twotowers.experiment.fields import read
 from twotowers.logs.click_log import Trained
+from twotowers.models.mixed import Mixed
+from twotowers.models.names import MODELS
 from twotowers.models.protocol import ClickModel
 
 if TYPE_CHECKING:
@@ -82,29 +84,35 @@ class TwoTower(Trained):
             its class.
         features: the share of the features that the relevance tower sees, from the first; at least
             one.
+        parts: parts of the click model with a tower of their own, such as `{"continuation":
+            Tower("linear", reads="both")}`: a tower, perhaps with what it `reads` (documents,
+            positions or both), "table", or the part whose tower it shares.
     """
 
     relevance: str | type | Mapping[str, Any] = "deep"
     examination: str | type | Mapping[str, Any] = "table"
     click_model: str | type[ClickModel] | ClickModel = "additive"
     features: float = 1.0
+    parts: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise InputError for a part that does not exist."""
         with suppress(ModuleNotFoundError):  # `fit` says what to install.
             from twotowers.experiment.settings import Model  # here: it takes JAX and a second
 
-            parts = {"tower": self.relevance, "examination": self.examination}
-            read(Model, {**parts, "features": self.features})
+            towers = {"tower": self.relevance, "examination": self.examination}
+            read(Model, self.settled() if self.parts else {**towers, "features": self.features})
 
     def settled(self) -> dict[str, Any]:
         """The model as a paper has it."""
-        model = self.click_model
+        model: Any = self.click_model
+        if isinstance(model, str):
+            model = Mixed(model.split("+")) if "+" in model else MODELS.get(model, model)
         given = isinstance(model, ClickModel)
         own = {"kind": type(model), **asdict(model)} if given else {"kind": model}
         return {
             **own, "tower": self.relevance, "examination": self.examination,
-            "features": self.features,
+            "features": self.features, "parts": self.parts,
         }  # fmt: skip
 
 

@@ -1,8 +1,11 @@
-"""The deep and cross network, version 2: products of features, then dense layers."""
+"""The deep and cross network, version 2: products of features, and dense layers."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import jax
+import jax.numpy as jnp
 from flax import nnx
 
 from twotowers.towers.lane import Lanes
@@ -10,10 +13,11 @@ from twotowers.towers.parts import Count, Rate, Tower, drop, elu, linear, matmul
 
 
 class DeepCrossTower(Tower):
-    """x_0 = norm(x), x_l = x_0 * (x_{l-1} W_l + b_l) + x_{l-1}; then dense layers of the last x_l.
+    """x_0 = norm(x), x_l = x_0 * (x_{l-1} W_l + b_l) + x_{l-1}; and dense layers.
 
     A cross layer multiplies every feature with a linear combination of all: after l of them there
-    are products of l + 1 features (DCN-V2, stacked; Wang et al. 2021, Eq. 1). A dense layer is
+    are products of l + 1 features (DCN-V2; Wang et al. 2021, Eq. 1). Stacked, dense layers read the
+    last x_l. In parallel, they read x_0, and the logit is linear in both. A dense layer is
     h <- drop(elu(norm(h V + c))). Norms are layer normalisation, each with its own scale and
     shift. Initialised by Flax's defaults.
 
@@ -22,6 +26,7 @@ class DeepCrossTower(Tower):
         hidden: units of a dense layer.
         cross, deep: how many cross layers and dense layers there are. Both are 2 in the thesis
             (Section 5.6.2 and published configurations), with 32 hidden units.
+        combination: "stacked" or "parallel".
         dropout: rate behind every dense layer.
         rngs: initialises all parameters.
 
@@ -38,6 +43,7 @@ class DeepCrossTower(Tower):
         hidden: Count = 32,
         cross: Count = 2,
         deep: Count = 2,
+        combination: Literal["stacked", "parallel"] = "stacked",
         dropout: Lanes[Rate] = 0.0,
         rngs: nnx.Rngs,
     ):
@@ -47,17 +53,20 @@ class DeepCrossTower(Tower):
         sizes = [width, *[hidden] * (deep - 1)]
         self.layers = nnx.List(linear(size, hidden, rngs=rngs) for size in sizes)
         self.norms = nnx.List(nnx.LayerNorm(hidden, rngs=rngs) for _ in sizes)
-        self.last = linear(hidden, 1, rngs=rngs)
+        self.parallel = combination == "parallel"
+        self.last = linear(hidden + width * self.parallel, 1, rngs=rngs)
 
     def __call__(self, features: jax.Array, key: jax.Array | None = None) -> jax.Array:
         """[..., width] features -> [...] logits; without a `key` nothing is dropped."""
         first = crossed = self.input_norm(rows(features))
         for layer in self.crosses:
             crossed = first * _affine(layer, crossed) + crossed
-        hidden = crossed
+        hidden = first if self.parallel else crossed
         keys = [None] * len(self.layers) if key is None else jax.random.split(key, len(self.layers))
         for layer, norm, its in zip(self.layers, self.norms, keys, strict=True):
             hidden = drop(elu(norm(_affine(layer, hidden))), self.dropout, its)
+        if self.parallel:
+            hidden = jnp.concatenate([crossed, hidden], axis=-1)
         return self.last(hidden).reshape(features.shape[:-1])
 
 

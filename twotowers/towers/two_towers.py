@@ -123,6 +123,10 @@ class TwoTowers(nnx.Module):
             return self.bias(None if key is None else jax.random.fold_in(key, 1))
         return self.bias.embedding[...][:, 0]
 
+    def table(self, part: str) -> jax.Array | None:
+        """[positions] logits of examination; None for a part per document."""
+        return self.examination if part == "examination" else None
+
     def scaled(self, factor: float) -> TwoTowers:
         """The same towers with `factor` times the examination logits, held fixed."""
         held = nnx.clone(self)

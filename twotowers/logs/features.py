@@ -107,20 +107,42 @@ def rows_of(features: pd.DataFrame, pairs: pd.DataFrame) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
+class Scaled:
+    """Columns on scales of their own, on which the log has mean 0 and standard deviation 1.
+
+    Attributes:
+        names: of the columns.
+        mean, scale: [width] by which they are shifted and divided.
+    """
+
+    names: list[str]
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def fit(cls, names: list[str], values: np.ndarray) -> Scaled:
+        """With the scales of some rows: [rows, width]."""
+        spread = values.std(0)
+        flat = spread <= 1e-9 * np.maximum(np.abs(values).max(0), 1e-300)
+        return cls(names, values.mean(0), np.where(flat, 1.0, spread))
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """[..., width] float32."""
+        return ((values - self.mean) / self.scale).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
 class Standardised:
     """Features as towers read them: each has mean 0 and standard deviation 1 in the log.
 
     Attributes:
         table: as `read_features` gives it; None if only the scales are known.
-        names: of the features.
-        mean, scale: [width] by which they are shifted and divided.
+        scales: of the features.
         called: other names of `document` and `query`, as the log has them.
     """
 
     table: pd.DataFrame | None
-    names: list[str]
-    mean: np.ndarray
-    scale: np.ndarray
+    scales: Scaled
     called: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -129,16 +151,14 @@ class Standardised:
     ) -> Standardised:
         """With the scales of the rows that a log's pairs have."""
         names = list(table.columns[len(keys_of(table)) :])
-        found = cls(table, names, np.zeros(len(names)), np.ones(len(names)), called)
+        found = cls(table, Scaled(names, np.zeros(len(names)), np.ones(len(names))), called)
         values = table[names].to_numpy(float)[np.unique(found.rows(pairs))]
-        spread = values.std(0)
-        flat = spread <= 1e-9 * np.maximum(np.abs(values).max(0), 1e-300)
-        return replace(found, mean=values.mean(0), scale=np.where(flat, 1.0, spread))
+        return replace(found, scales=Scaled.fit(names, values))
 
     def of(self, given: object) -> Standardised:
         """The rows of another table, which `read_features` reads, on the same scales."""
         table = read_features(given, called=self.called)
-        if missing := [name for name in self.names if name not in table]:
+        if missing := [name for name in self.scales.names if name not in table]:
             raise InputError(
                 "no such column", path="features", field=missing[0], expected="those of the fit"
             )
@@ -172,8 +192,7 @@ class Standardised:
     def scaled(self, rows: np.ndarray) -> np.ndarray:
         """[rows, width] float32."""
         assert self.table is not None
-        values = self.table[self.names].to_numpy(float)[rows]
-        return ((values - self.mean) / self.scale).astype(np.float32)
+        return self.scales(self.table[self.scales.names].to_numpy(float)[rows])
 
     def values(self, pairs: pd.DataFrame) -> np.ndarray:
         """[pairs, width] float32; InputError for a pair without features."""

@@ -1,0 +1,84 @@
+"""Towers of 30 features on logs of more and more sessions: counted, in memory, or as it is read."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from scipy.special import expit
+
+from benchmarks.measure import CACHE, child, seconds
+from twotowers.logs.sessions import write_sessions
+
+SIZES = {
+    "full": {"sizes": [1_000_000, 10_000_000], "queries": 20_000},
+    "quick": {"sizes": [2_000], "queries": 20},
+}
+MODELS = ("pbm", "dbn")
+LENGTH, CANDIDATES, WIDTH = 10, 20, 30
+EPOCHS = 1
+"""Passes over the log, so that seconds compare."""
+
+
+def run(*, sizes: list[int], queries: int) -> Iterator[dict]:
+    """Yield a row per model and size."""
+    folder = CACHE / "streaming"
+    folder.mkdir(parents=True, exist_ok=True)
+    for pages in sizes:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            child(f"{__name__}:generate", folder=scratch, pages=pages, queries=queries)
+            for model in MODELS:
+                found = child(f"{__name__}:time_fit", folder=scratch, model=model)
+                rate = 1e6 * found["seconds"] / pages
+                yield {"model": model, "sessions": pages, "seconds_per_million": rate, **found}
+
+
+def generate(*, folder: str, pages: int, queries: int) -> dict:
+    """A sessions file of users who examine rank k with chance 1 / k, and a table of features."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(queries * CANDIDATES, WIDTH)).astype(np.float32)
+    relevance = expit(features[:, 0] + np.abs(features[:, 1]) - 0.5)
+    table = pd.DataFrame(features, columns=[f"f{number}" for number in range(WIDTH)])
+    table.insert(0, "document", np.arange(len(table)))
+    table.to_parquet(Path(folder) / "features.parquet")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for start in range(0, pages, 100_000):
+            size = min(100_000, pages - start)
+            query = rng.integers(queries, size=size)
+            ranking = rng.random((size, CANDIDATES)).argsort(axis=1)[:, :LENGTH]
+            documents = query[:, None] * CANDIDATES + ranking
+            chance = relevance[documents] / np.arange(1, LENGTH + 1)
+            clicks = rng.random((size, LENGTH)) < chance
+            offsets = pa.array(np.arange(0, size * LENGTH + 1, LENGTH), pa.int32())
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "query": query.astype(np.int64),
+                    "documents": pa.ListArray.from_arrays(offsets, documents.ravel()),
+                    "clicks": pa.ListArray.from_arrays(offsets, pa.array(clicks.ravel())),
+                }
+            )
+
+    return {"pages": write_sessions(Path(folder) / "log.parquet", batches())}
+
+
+def time_fit(*, folder: str, model: str) -> dict:
+    """Seconds from files to a fit, how it was fitted, and held-out perplexity."""
+    import twotowers as tt
+
+    found: list = []
+
+    def fit() -> None:
+        log = tt.read_log(Path(folder) / "log.parquet")
+        towers = tt.TwoTower("deep", click_model=model)
+        features = str(Path(folder) / "features.parquet")
+        found.append(tt.fit(log, towers, features=features, training={"epochs": EPOCHS}))
+
+    time = seconds(fit)
+    how = found[0].read.how.partition(":")[0].partition(",")[0]
+    held_out = found[0].evaluate().iloc[0]
+    return {"seconds": time, "how": how, "conditional": float(held_out["conditional"])}

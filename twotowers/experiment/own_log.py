@@ -1,0 +1,249 @@
+"""A user's own log: a file in any format that `read_log` reads, and a table of features.
+
+It is divided once, whatever the seed of a fit. A model whose clicks are independent, given document
+and position, is fitted to counts of the log, other models to its pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pydantic import Field
+
+from twotowers.errors import check_range
+from twotowers.experiment.fields import Distinct
+from twotowers.experiment.log import Columns, Files, Log, chosen
+from twotowers.experiment.observed import splits_of
+from twotowers.files.artefacts import files_of
+from twotowers.logs.checks import MOST_POSITIONS
+from twotowers.logs.click_log import ClickLog, check_pages, read_log
+from twotowers.logs.counts import Counts
+from twotowers.logs.described import inputs_of
+from twotowers.logs.features import KEYS, Scaled, Standardised, keys_of, read_features
+from twotowers.logs.observed import divided
+from twotowers.logs.observed_pages import ObservedPages, observed_pages
+from twotowers.logs.page_stream import PARTS, Lookup, PageStream, Rows
+from twotowers.logs.simulation import Sessions
+from twotowers.methods.task import Split
+from twotowers.randomness import stream
+
+SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
+"""How a log is divided: to train on, to stop early by, and to report held-out losses of."""
+TRAINING = {
+    "learning_rate": 0.003, "weight_decay": 1e-4, "batch": 256, "epochs": 50, "patience": 3,
+    "min_delta": 1e-6,
+}  # fmt: skip
+"""How towers are trained on a log by default: AdamW. An epoch is a pass over it, or `STEPS`."""
+BYTES = 60
+"""Of memory that a document on a page takes, while pages are divided."""
+STEPS = 50
+"""The fewest steps of an epoch."""
+
+
+@dataclass(frozen=True)
+class Divided:
+    """A log as towers read it.
+
+    Attributes:
+        splits: train, validation and test.
+        features: those of documents; None if no tower reads them.
+        pairs: columns query and document of the query-document pairs, by their number.
+        bias: the further features of places; None if there are none.
+        how: whether counts are fitted, pages in memory, or pages that are read meanwhile; and why.
+    """
+
+    splits: dict[str, Split]
+    features: Standardised | None
+    pairs: pd.DataFrame
+    bias: Scaled | None = None
+    how: str = ""
+
+
+class OwnLog(Log):
+    """A click log in a file of its own."""
+
+    SIMULATED = False
+
+    origin: Literal["file"] = Field("file", alias="from")
+    """Where clicks come from: a file, as `tt.fit` and `twotowers fit` read it."""
+    path: str
+    """The log: a file, a pattern of files, or a folder."""
+    features: str | None = None
+    """A table of features: `document`, perhaps `query`, and a column per feature."""
+    bias: Distinct[str] = ()
+    """Columns of numbers of the log that towers of positions read, such as the height of a
+    result."""
+    reading: dict[str, Any] = Field(default={})
+    """Arguments of `read_log`, such as the names of columns."""
+    counted: bool = Field(False, exclude=True)
+    """Whether counts are fitted, as the setting's model and method allow."""
+    closed: bool = Field(False, exclude=True)
+    """Whether gaps of pages are closed, because the setting's model says nothing of them."""
+    streams: bool = Field(False, exclude=True)
+    """Whether pages beyond memory may be read while towers are trained."""
+    pairs: bool = Field(False, exclude=True)
+    """Whether a tower reads numbers of pairs beside one of features."""
+    kept: str | None = Field(None, exclude=True)
+    """A file that keeps the state of training; the seed is added to its name."""
+    given: Any = Field(None, exclude=True)
+    """The log and the table of features that Python holds; or both as they were read."""
+
+    @property
+    def has_pages(self) -> bool:
+        return not self.counted
+
+    @property
+    def has_features(self) -> bool:
+        return self.features is not None
+
+    def fit_inputs(
+        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+    ) -> dict[str, str]:
+        files = [*map(str, files_of(self.path)), *([self.features] if self.features else [])]
+        return {f"file {number}": name for number, name in enumerate(files)}
+
+    def clicks_inputs(self, file: Files, seed: int) -> None:
+        return None
+
+    def read(self, features: Columns) -> Divided:
+        """The log, divided, with the features that towers read; None if none does."""
+        log, table = self.given or (read_log(self.path, **self.reading), self.features)
+        if not self.counted:
+            check_pages(log)
+            log.holding(self.bias)
+            log = log.closed() if self.closed else log
+        length = int(log.count(["position"]).values("position").to_numpy().max())
+        check_range(self.positions, field="positions", low=length, high=MOST_POSITIONS, whole=True)
+        described = None
+        if features is not None:
+            described = read_features(table, called=log.layout.columns)
+            names = described.columns[len(keys_of(described)) :]
+            described = described[[*keys_of(described), *names[chosen(features, len(names))]]]
+        if self.counted:
+            return cell_splits(log, described, self.positions)
+        size = log.shown * BYTES
+        if self.streams and log.times is None and size > log.memory:
+            found = stream_splits(log, described, self.positions, self.pairs or described is None)
+            how = f"pages are read while towers are trained: memory would take {_size(size)}"
+            return replace(found, how=f"{how}, and {_size(log.memory)} are allowed")
+        return page_splits(log, described, self.positions, self.bias)
+
+    def splits(
+        self, inputs: Mapping[str, str], lanes: Sequence[Any], *, seed: int, features: Columns
+    ) -> dict[str, Split]:
+        return (self.given if isinstance(self.given, Divided) else self.read(features)).splits
+
+    def steps(self, splits: Mapping[str, Split], batch: int) -> int:
+        """Steps of an epoch: a pass over the log, and at least STEPS."""
+        train = splits["train"]
+        units = len(train.sessions[0].query if train.sessions else train.where)
+        return max((train.stream[0].units if train.stream else units) // batch, STEPS)
+
+    def checkpoint(self, seed: int) -> str | None:
+        return None if self.kept is None else f"{self.kept}.{seed}"
+
+
+def page_splits(
+    log: ClickLog, table: pd.DataFrame | None, positions: int, bias: Sequence[str] = ()
+) -> Divided:
+    """Pages, with the features of their documents; without a table, with numbers of pairs."""
+    pages = observed_pages(log, SHARES, positions=positions, seed=0, bias=bias)
+    pairs, features, scaled = pages.ids.to_pandas(), None, None
+    named, tables = {"pair" if table is None else "features": pages.pair}, {}
+    if table is not None:
+        features = Standardised.fit(table, pairs, log.layout.columns)
+        tables["features"] = features.values(pairs)
+    if pages.bias is not None:
+        scaled = Scaled.fit(list(bias), pages.bias[pages.where])
+        named["bias"] = scaled(pages.bias)
+    read = inputs_of(named, tables)
+    how = f"pages are in memory, about {_size(log.shown * BYTES)}"
+    return Divided(splits_of(pages, read), features, pairs, scaled, how)
+
+
+def _size(size: float) -> str:
+    return f"{size / 1e9:.2g} GB" if size > 1e8 else f"{size / 1e6:.2g} MB"
+
+
+def stream_splits(
+    log: ClickLog, table: pd.DataFrame | None, positions: int, by_pair: bool
+) -> Divided:
+    """Pages to train on as they are read, and held-out ones in memory."""
+    lookups, tables, features = {}, {}, None
+    if table is not None:
+        found = Lookup.of(log, keys_of(table))
+        features = Standardised.fit(table, found.ids, log.layout.columns)
+        used, row = np.unique(features.rows(found.ids), return_inverse=True)
+        lookups["features"] = replace(found, row=row)
+        tables["features"] = features.scaled(used)
+    if by_pair:
+        lookups["pair"] = Lookup.of(log, [*KEYS])
+    pages = PageStream(log, positions, lookups, SHARES)
+    splits = {name: _held(pages.pages(name), tables) for name in PARTS[1:]}
+    # What training asks for beside pages: widths, the number of pairs, and totals by position.
+    last = {name: np.full((1, positions), len(each.keys) - 1) for name, each in lookups.items()}
+    last |= {name: np.zeros((1, positions), np.int32) for name in tables}
+    place = np.arange(positions)[None, None]
+    totals = Counts(*(each[None, None] for each in pages.totals()), place, place)
+    train = inputs_of(last, tables), np.ones((1, positions), bool), None, totals
+    splits["train"] = Split(*train, stream=(pages, tables))
+    return Divided(splits, features, next(reversed(lookups.values())).ids)
+
+
+def _held(rows: Rows, tables: Mapping[str, np.ndarray]) -> Split:
+    """Pages as a split in memory."""
+    where, number = rows["where"], np.arange(len(rows["where"]))
+    place = np.broadcast_to(np.arange(where.shape[1], dtype=np.uint8), where.shape)
+    session = Sessions(number, place, rows["clicks"], where, rows["page"])
+    counts = ObservedPages(where, where, {"": session}, pa.table({})).counts("")
+    return Split(inputs_of(rows, tables), where, None, counts, sessions=[session])
+
+
+def cell_splits(log: ClickLog, table: pd.DataFrame | None, positions: int) -> Divided:
+    """Impressions and clicks of each row of features, or each pair, at each position."""
+    counts = log.count()
+    pair, first = counts.groups(KEYS)
+    ids = counts.where(first)
+    pairs = pd.DataFrame({name: ids.values(name).to_pandas() for name in KEYS})
+    features = None if table is None else Standardised.fit(table, pairs, log.layout.columns)
+    row = np.arange(len(pairs))
+    if features is not None:
+        used, row = np.unique(features.rows(pairs), return_inverse=True)
+        inputs = features.scaled(used)[:, None]
+    else:
+        inputs = row[:, None]
+    cell = row[pair] * positions + counts.values("position").to_numpy() - 1
+    size = len(inputs) * positions
+    shown, clicked = (
+        np.bincount(cell, each, size).astype(np.int64)
+        for each in (counts.impressions, counts.clicks)
+    )
+    parts = divided(shown, clicked, SHARES, rng=stream("division of a log", 0))
+    splits = {}
+    for name, part in parts.items():
+        columns = [inputs, *(each.reshape(-1, 1, positions) for each in part)]
+        if name == "train":
+            columns = _divided_evenly(*columns)
+        own, *counted = columns
+        where = np.ones(own.shape[:2], bool)
+        splits[name] = Split(own, where, None, Counts(*(each[None] for each in counted)))
+    how = f"counts are fitted: {len(splits['train'].where):,} rows, however many pages there are"
+    return Divided(splits, features, pairs, how=how)
+
+
+def _divided_evenly(inputs: np.ndarray, shown: np.ndarray, clicked: np.ndarray) -> list[np.ndarray]:
+    """The same units. A unit with many impressions is split into several with equal parts of them.
+
+    None has more impressions than the mean unit then, and there are at most twice as many. A step
+    draws units alike, so one of most of the log's impressions would make its gradient noise.
+    """
+    total = shown.sum((1, 2))
+    parts = np.maximum(np.ceil(total / max(total.mean(), 1)), 1).astype(int)
+    share = np.repeat(parts, parts)[:, None, None]
+    inputs, shown, clicked = (np.repeat(each, parts, axis=0) for each in (inputs, shown, clicked))
+    return [inputs, (shown / share).astype(np.float32), (clicked / share).astype(np.float32)]
