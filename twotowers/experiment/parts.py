@@ -125,7 +125,8 @@ def read_parts(
         if isinstance(own, str) and (own == TABLE or own in model.parts):
             alike = [name for name, each in model.parts.items() if each == kind and name != part]
             alike += [] if kind == PER_DOCUMENT else [TABLE]
-            if own not in alike or (own in given and isinstance(given[own], str)):
+            shares = given.get(own)
+            if own not in alike or (isinstance(shares, str) and shares in model.parts):
                 wrong = f"{own!r} is no {'table' if own == TABLE else 'part'} that it may have"
                 raise config_error(wrong, " or ".join([*map(repr, alike), "a tower"]), part)
             found[part] = own

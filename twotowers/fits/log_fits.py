@@ -1,4 +1,4 @@
-"""Towers fitted to a click log."""
+"""Towers fitted to a click log, or loaded."""
 
 from __future__ import annotations
 
@@ -7,13 +7,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from flax import nnx
+
 from twotowers.errors import InputError, check_names, check_range
-from twotowers.experiment.own_log import TRAINING, OwnLog
+from twotowers.experiment.own_log import TRAINING, Divided, OwnLog
+from twotowers.experiment.parts import relevance_tower
 from twotowers.fits.models import model_of
-from twotowers.fits.towers import LogTowers
+from twotowers.fits.tower_files import column_of
+from twotowers.fits.towers import UNCOUNTED, LogTowers
 from twotowers.jobs.fit import fit_lanes
 from twotowers.logs.checks import MOST_POSITIONS
 from twotowers.logs.click_log import ClickLog, as_log
+from twotowers.logs.described import inputs_of
+from twotowers.logs.features import KEYS, Scaled, Standardised
+from twotowers.methods.likelihood import built, predicting
+from twotowers.methods.task import Split, Task
 from twotowers.simulations.towers import TwoTower, checked_seeds, setting_of
 
 
@@ -95,3 +107,65 @@ def _positions(log: ClickLog, positions: int | None) -> int:
     length = int(log.count(["position"]).values("position").to_numpy().max())
     check_range(positions or length, field="positions", low=length, high=MOST_POSITIONS, whole=True)
     return positions or length
+
+
+def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> LogTowers:
+    """What `load` returns of a fit of towers.
+
+    Args:
+        path: the file, for messages.
+        about: its metadata.
+        table: its row.
+    """
+    arrays = {name: table[name][0].values for name in table.column_names}
+    own, features, bias, pairs = dict(about["model"]), None, None, pd.DataFrame(columns=[*KEYS])
+    named: dict[str, Any] = {}
+    if "features" in about:
+        scales = about["features"], arrays["mean"].to_numpy(), arrays["scale"].to_numpy()
+        features = Standardised(None, Scaled(*scales), about["called"])
+        named["features"] = np.zeros((1, 1, len(scales[0])), np.float32)
+    if "bias" in about:
+        scales = about["bias"], arrays["bias mean"].to_numpy(), arrays["bias scale"].to_numpy()
+        bias = Scaled(*scales)
+        named["bias"] = np.zeros((1, 1, len(scales[0])), np.float32)
+    if "document" in arrays:
+        pairs = pd.DataFrame({name: arrays[name].to_pandas() for name in KEYS})
+        named["pair"] = np.array([[len(pairs) - 1]])
+    if not named.keys() - {"bias"}:
+        named["pair"] = np.zeros((1, 1), int)
+    inputs = inputs_of(named, {})
+    log = OwnLog(
+        path=str(path),
+        positions=about["positions"],
+        features="features" if features is not None else None,
+        bias=tuple(about.get("bias", ())),
+    )
+    setting = setting_of(log, own, "likelihood", TRAINING)
+    fitted = []
+    for seed in about["seeds"]:
+        task = Task(
+            model=setting.model.of,
+            tower=relevance_tower(setting.model.tower),
+            splits={"train": Split(inputs, np.ones((1, 1), bool), None, UNCOUNTED)},
+            lanes=[(0, {})],
+            training={},
+            positions=about["positions"],
+            seed=seed,
+            examination=setting.model.examination.arguments(),
+            parts=setting.model.parts,
+        )
+        towers = built(task)
+        leaves, structure = jax.tree_util.tree_flatten_with_path(nnx.state(towers))
+        try:
+            values = [
+                arrays[column_of(seed, where)].to_numpy().reshape(each.shape).astype(each.dtype)
+                for where, each in leaves
+            ]
+        except (KeyError, ValueError):
+            raise InputError(
+                "its parameters are not those of its model", path=path, expected="a saved fit"
+            ) from None
+        nnx.update(towers, jax.tree_util.tree_unflatten(structure, values))
+        fitted.append(predicting(towers))
+    read = Divided({}, features, pairs, bias)
+    return LogTowers(setting, tuple(about["seeds"]), fitted, read)

@@ -18,8 +18,8 @@ def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickMode
     Example:
         >>> model_of("pbm")[0], model_of("user_browsing")[0], type(model_of("dbn")[1]).__name__
         ('pbm', 'ubm', 'DynamicBayesian')
-        >>> model_of("pbm+dbn")[1]
-        Mixed(models=('pbm', 'dbn'), shared=('attraction',))
+        >>> model_of("pbm+dbn")[1].models
+        ('pbm', 'dbn')
     """
     short = {name: each for each, name in MODELS.items()}
     if isinstance(given, str) and "+" in given:

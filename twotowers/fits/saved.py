@@ -38,7 +38,7 @@ def load(path: str | Path, *, model: ClickModel | None = None) -> Fit | LogTower
         towers = (file.metadata.metadata or {}).get(b"towers")
         if towers is None:
             return load_click_model(path, model=model)
-        from twotowers.fits.tower_files import load_towers  # here: click models need no JAX
+        from twotowers.fits.log_fits import load_towers  # here: click models need no JAX
 
         return load_towers(path, json.loads(towers), file.read())
 
