@@ -189,7 +189,7 @@ def test_finds_users_whose_truth_is_known(shown, name):
         log,
         TwoTower("linear", click_model=name, parts=USERS[name]),
         bias=[] if name in ("dctr", "cm", "sdbn", "dcm") else ["height"],
-        training={"epochs": 12, "learning_rate": 0.03, "batch": 64, "steps": 50},
+        training={"epochs": 12, "learning_rate": 0.03, "batch": 64, "steps": 50, "averaged": True},
         **how,
     )
     found = fitted.predict(log)["given_above"].to_numpy().reshape(where.shape)
