@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.patches import Patch
 
 from tests.items import built, experiment
 from twotowers.claims.statistics import mean_interval
@@ -205,7 +206,7 @@ def test_a_table_of_lanes_has_a_column_per_value():
     assert pal == r"PAL & ours & $1.016 \pm .007$ & $1.015 \pm .007$ \\"
 
 
-def test_a_band_of_few_seeds_is_one_standard_deviation():
+def test_few_seeds_have_whiskers_of_one_standard_deviation():
     values = np.array([0.1, 0.2, 0.6])
     low, high = mean_interval(values.mean(), values.std(ddof=1), 3)
     rows = {"value": [values.mean(), 0.5], "low": [low, 0.4], "high": [high, 0.6], "n": [3, 40]}
@@ -213,5 +214,7 @@ def test_a_band_of_few_seeds_is_one_standard_deviation():
     assert chart.table["high"].tolist() == pytest.approx([0.3 + values.std(ddof=1), 0.6])
     assert chart.table["low"].tolist() == pytest.approx([0.3 - values.std(ddof=1), 0.4])
     assert chart.interval == "± 1 sd over seeds"
+    assert chart.legend()[-1].get_marker() == "|"
     many = Curves(chart.table.assign(n=40), by={"c": {"a": "a"}})
     assert many.interval == "95 % interval"
+    assert isinstance(many.legend()[-1], Patch)

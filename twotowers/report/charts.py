@@ -10,8 +10,8 @@ it on a figure:
 The plot is a `seaborn.objects.Plot`. What is drawn is what the table holds: seaborn estimates
 nothing. The column `source` says in which voice a row is drawn:
 
-- reproduced: solid, coloured, with markers, and a band of one standard deviation over seeds, or
-  whiskers from `low` to `high`;
+- reproduced: solid, coloured, with markers, and whiskers from `low` to `high`, or a band on curves
+  that are long or of many seeds;
 - published: thin, dashed and faded, dots are open, so that it does not compete;
 - truth: black and dotted, a reference line without markers.
 
@@ -51,7 +51,10 @@ DARK_TO_LIGHT = ("#2A1657", "#2A5CA8", "#238B6E", "#CC8212")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">")
 
 FEW_SEEDS = 9
-"""Up to so many seeds a band is one standard deviation over them."""
+"""Up to so many seeds a whisker or a band is one standard deviation over them."""
+SHORT = 12
+"""Points of a curve that each have a marker, and of few seeds a whisker: bands would hide each
+other."""
 BAND_ALPHA = 0.18
 REPRODUCED = {"linewidth": 1.4, "linestyle": "-"}
 PUBLISHED = {"linewidth": 0.9, "linestyle": (0, (4, 2)), "alpha": 0.6}
@@ -233,11 +236,12 @@ class Chart:
 class Curves(Chart):
     """Lines with bands; the published lie behind them, the truth before them.
 
-    Of few seeds, whose number is `n`, a band is one standard deviation over them: the interval of a
-    mean over three seeds would fill a panel.
+    Of few seeds, whose number is `n`, ends are one standard deviation from the mean: the interval
+    of a mean over three seeds would fill a panel.
     """
 
     _dot = ""
+    _few = False
 
     def __post_init__(self) -> None:
         table = self.table
@@ -249,6 +253,7 @@ class Curves(Chart):
                 table = table.assign(**{name: end.where(few, table[name])})
             object.__setattr__(self, "table", table)
             object.__setattr__(self, "interval", "± 1 sd over seeds")
+            object.__setattr__(self, "_few", True)
 
     _with_intervals = SOURCES[:1]
 
@@ -259,14 +264,24 @@ class Curves(Chart):
             plot = plot.add(so.Line(**PUBLISHED), y="published", marker=None, legend=False)
         if self._has("reproduced"):
             if self._has_intervals():
-                band = {"y": "reproduced", "ymin": "low", "ymax": "high", "marker": None}
-                plot = plot.add(so.Band(alpha=BAND_ALPHA), legend=False, **band)
+                ends = so.Range(linewidth=0.9) if self._whiskers else so.Band(alpha=BAND_ALPHA)
+                place = {"y": "reproduced", "ymin": "low", "ymax": "high", "marker": None}
+                plot = plot.add(ends, legend=False, **place)
             plot = plot.add(so.Line(**REPRODUCED), y="reproduced", marker=None, legend=False)
             plot = plot.add(so.Dot(**DOT), y=self._marked(x), legend=False)
         if self._has("truth"):
             black = {"color": None, "marker": None}
             plot = plot.add(so.Line(**TRUTH), y="truth", legend=False, **black)
         return plot.label(y="")
+
+    @property
+    def _ours(self) -> pd.DataFrame:
+        return self.rows[self.rows["source"] == "reproduced"]
+
+    @property
+    def _whiskers(self) -> bool:
+        places = self._ours.groupby([*self.by, *self.col, *self.row], observed=True)
+        return self._few and places.size().max() <= SHORT
 
     def _marked(self, x: str) -> pd.Series:
         """The values that get a marker; all of a short curve.
@@ -275,12 +290,14 @@ class Curves(Chart):
         apart even where they coincide.
         """
         (by,) = self.by
-        ours = self.rows[self.rows["source"] == "reproduced"]
-        curve = ours.groupby([by, *self.col, *self.row], observed=True)[x]
-        every = np.where(curve.transform("size") > 12, 5, 1)
-        return ours["value"].where((curve.rank() - 1 - ours[by].cat.codes) % every == 0)
+        curve = self._ours.groupby([by, *self.col, *self.row], observed=True)[x]
+        every = np.where(curve.transform("size") > SHORT, 5, 1)
+        staggered = (curve.rank() - 1 - self._ours[by].cat.codes) % every == 0
+        return self._ours["value"].where(staggered)
 
     def _interval(self) -> Artist:
+        if self._whiskers:
+            return _whisker(self.interval)
         drawn = [self.colours[name] for name in self.drawn]
         colour = drawn[0] if len(drawn) == 1 else GREY
         return Patch(facecolor=colour, alpha=2 * BAND_ALPHA, linewidth=0, label=self.interval)
@@ -321,7 +338,7 @@ class Dots(Chart):
         return plot.add(so.Dot(**DOT), beside, **layer)
 
     def _interval(self) -> Artist:
-        return _entry(self.interval, GREY, "|", linestyle="none", markeredgewidth=0.9)
+        return _whisker(self.interval)
 
 
 def _legend(figure: Figure | SubFigure, entries: Sequence[Artist]) -> None:
@@ -332,6 +349,10 @@ def _legend(figure: Figure | SubFigure, entries: Sequence[Artist]) -> None:
         if legend.get_window_extent().width < 0.95 * figure.bbox.width:
             break
         legend.remove()
+
+
+def _whisker(name: str) -> Line2D:
+    return _entry(name, GREY, "|", linestyle="none", markeredgewidth=0.9)
 
 
 def _entry(name: str, colour: str, marker: str, **look) -> Line2D:
