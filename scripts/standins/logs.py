@@ -1,17 +1,18 @@
 """What is measured of generated click logs: `wscd`, `baidu_ultr_uva` and `baidu_mlm`.
 
-To `wscd` four models are fitted, by counting or EM and by gradient descent, as the settings of
-clax2025 do it; to the others no model of clicks.
+To `wscd` six models are fitted, by counting or EM and by gradient descent, and to `baidu_ultr_uva`
+two, as the settings of clax2025 do it; to `baidu_mlm` no model of clicks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pandas as pd
 
 from twotowers.claims.metrics import dcg, mrr, ndcg
 from twotowers.claims.statistics import select
@@ -24,7 +25,7 @@ from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
 from twotowers.rankers.trees import fit_lambdamart
 from twotowers.root import ROOT
-from twotowers.splits import LOG
+from twotowers.splits import DOCUMENTS, LOG, PAGES
 from twotowers.standins import baidu as texts
 from twotowers.standins import uva as vectors
 from twotowers.standins.baidu_files import collection
@@ -36,6 +37,7 @@ SEED = 0  # as in twotowers.workflow.descriptions
 RANKS = 10
 COUNTED = ("em-gctr", "em-rctr", "em-dctr", "em-pbm")
 GRADIENT = ("gradient-dctr", "gradient-pbm")
+REMEMBERING = ("gradient-ubm", "gradient-dbn")
 """Settings of clax2025."""
 
 
@@ -43,25 +45,32 @@ def wscd(sessions: int = 200_000) -> dict:
     """Half of the log trains, a quarter is held out, as in clax2025."""
     drawn = zip(*draw(stream("wscd stand-in", SEED), sessions, LAW), strict=True)
     query, documents, clicks = (np.concatenate(column) for column in drawn)
-    config = read_yaml(ROOT / "config.yaml") | {"scale": "laptop", "papers": ["clax2025"]}
-    settings = load_paper("clax2025", read_config(config)).settings
     with TemporaryDirectory() as folder:
         path = Path(folder) / "pages.parquet"
         write_sessions(path, [page_batch(query, documents, clicks, LOG)])
-        fits = {
-            name: fit_setting({LOG: path}, settings[name], seed=1) for name in COUNTED + GRADIENT
-        }
-
-    def perplexity(name: str) -> float:
-        rows = select(fits[name], metric="mean_perplexity")
-        prior = rows["prior_mean"].min() if "prior_mean" in rows else None
-        return (rows if prior is None else select(rows, prior_mean=prior))["value"].item()
-
+        fits = fits_of({LOG: path}, (*COUNTED, *GRADIENT, *REMEMBERING))
     return {
-        "perplexity of GCTR, RCTR, DCTR, PBM": [perplexity(name) for name in COUNTED],
-        "perplexity of DCTR and PBM, by gradient": [perplexity(name) for name in GRADIENT],
+        "perplexity of GCTR, RCTR, DCTR, PBM": [perplexity(fits[name]) for name in COUNTED],
+        "perplexity of DCTR and PBM, by gradient": [perplexity(fits[name]) for name in GRADIENT],
+        "conditional perplexity of UBM and DBN, by gradient": [
+            perplexity(fits[name], "mean_conditional_perplexity") for name in REMEMBERING
+        ],
         "pairs per session": len(np.unique(documents)) / sessions,
     }
+
+
+def fits_of(files: Mapping[str, Path], names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """What clax2025 measures at scale laptop, by the names of settings."""
+    config = read_yaml(ROOT / "config.yaml") | {"scale": "laptop", "papers": ["clax2025"]}
+    settings = load_paper("clax2025", read_config(config)).settings
+    return {name: fit_setting(files, settings[name], seed=1) for name in names}
+
+
+def perplexity(fit: pd.DataFrame, metric: str = "mean_perplexity") -> float:
+    """By counting and EM under the lower prior, which is the thesis's."""
+    rows = select(fit, metric=metric)
+    prior = rows["prior_mean"].min() if "prior_mean" in rows else None
+    return (rows if prior is None else select(rows, prior_mean=prior))["value"].item()
 
 
 def uva(sessions: int = 40_000, queries: int = 4_000) -> dict:
@@ -74,6 +83,11 @@ def uva(sessions: int = 40_000, queries: int = 4_000) -> dict:
     documents = vectors.candidates(rng, queries)
     labels = vectors.labels_of(documents.relevance)
     chance, whole = rng.random(labels.shape), np.ones(labels.shape, bool)
+    with TemporaryDirectory() as folder:
+        files = {LOG: Path(folder) / PAGES, DOCUMENTS: Path(folder) / DOCUMENTS}
+        for path in files.values():
+            vectors.write(path, path.name, name=vectors.NAME, size=sessions, seed=SEED)
+        fits = fits_of(files, ("counts-rctr", "features-pbm"))
 
     def worth(scores: np.ndarray, metric=dcg) -> float:
         return float(metric(scores, labels, where=whole).mean())
@@ -89,6 +103,9 @@ def uva(sessions: int = 40_000, queries: int = 4_000) -> dict:
         "sessions with a click": (number > 0).mean(),
         "sessions with two clicks": (number > 1).mean(),
         "click rate over that of rank 1, ranks 2 to 10": rates[1:] / rates[0],
+        "perplexity of RCTR less that of PBM by features": np.subtract(
+            *map(perplexity, fits.values())
+        ),
         "DCG@10, random order": worth(chance),
         "nDCG@10, random order": worth(chance, ndcg),
         "DCG@10, logging policy": worth(documents.score),

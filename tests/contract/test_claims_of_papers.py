@@ -159,6 +159,7 @@ def answered(claim: Claim, results: pd.DataFrame) -> NotTestable | TooFewRuns | 
 
 # Claims on data to which their stand-ins were adjusted, or whose very files are meant.
 ADJUSTED = {
+    "clax2025": {"3"},
     "chen2024": {"10b", "11a", "11b", "15", "16a", "16b", "19", "27a", "27b"},
     "dehaan2024": {"1", "2", "3", "8", "15"},
     "hager2024": {"7", "22", "26", "27"},

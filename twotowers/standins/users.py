@@ -1,8 +1,8 @@
 """Users of generated logs: some read from top to bottom, others glance at positions.
 
 Readers stop when satisfied or out of patience, and read on after a click less often. The others
-look at positions independently of what they clicked. So none of the ten click models is the one
-that clicked.
+look at positions independently of what they clicked, or count them from their last click, as users
+of UBM do. So none of the ten click models is the one that clicked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LENGTH = 10
 """Documents of a page."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Users:
     """Who clicks: readers, who read from top to bottom, and others, who glance at positions.
 
@@ -27,12 +27,14 @@ class Users:
         patience, unsatisfied: chance to read on after no click, and after one that did not satisfy.
         readers: share of sessions that read from top to bottom.
         eta: the others examine position k with chance k^-eta.
+        remember: whether k is, to the others, the distance from the last click, if there is one.
     """
 
     patience: float
     unsatisfied: float
     readers: float
     eta: float
+    remember: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,13 @@ def clicks_of(
     satisfied = rng.random(attracts.shape) < satisfies
     patient = rng.random(attracts.shape)
     reader = rng.random(pages) < users.readers
-    place = np.arange(1.0, length + 1)
-    glanced = rng.random(attracts.shape) < place**-users.eta
-    reads, clicks = reader.copy(), np.zeros(attracts.shape, bool)
+    chance = rng.random(attracts.shape)
+    reads, clicks, last = reader.copy(), np.zeros(attracts.shape, bool), np.zeros(pages)
     for k in range(length):
-        clicks[:, k] = attracted[:, k] & np.where(reader, reads, glanced[:, k])
+        glanced = chance[:, k] < (k + 1 - last) ** -users.eta
+        clicks[:, k] = attracted[:, k] & np.where(reader, reads, glanced)
+        if users.remember:
+            last[clicks[:, k]] = k + 1
         goes = np.where(
             clicks[:, k],
             ~satisfied[:, k] & (patient[:, k] < users.unsatisfied),

@@ -55,13 +55,15 @@ class Law(PageLaw):
 
     Attributes:
         likeness: share of a trait's variance that is the query's own.
-        predictable: share of the variance of relevance, and of appeal, that columns carry.
+        predictable, appealing: shares of the variance of relevance, and of appeal, that columns
+            carry.
         ranked: share of the variance of the production ranker's scores that columns explain.
         thresholds: relevance from which a document has label 1, 2, 3, 4.
     """
 
     likeness: float
     predictable: float
+    appealing: float
     ranked: float
     thresholds: tuple[float, float, float, float]
 
@@ -110,7 +112,7 @@ def candidates(rng: np.random.Generator, queries: int, law: Law = LAW) -> Candid
         for part in (traits[..., :half], traits[..., half:])
     )
     relevance = mixed(law.predictable, signal, normal())
-    appeal = mixed(law.predictable, charm, normal())
+    appeal = mixed(law.appealing, charm, normal())
     both = law.agreement**2
     return Candidates(
         traits,

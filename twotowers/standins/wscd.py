@@ -1,8 +1,9 @@
 """The stand-in for WSCD-2012: pages of ten, a long tail of queries, and several kinds of users.
 
 A page view draws a query by the law of Zipf and Mandelbrot, and a version of that query's ranking.
-So a few pairs are shown very often, and most of them once. Users are those of `standins.users`,
-so none of the ten click models is the one that clicked.
+So a few pairs are shown very often, and most of them once. Users are those of `standins.users`:
+some read from top to bottom, others count positions from their last click. So none of the ten click
+models is the one that clicked.
 
 One document takes most clicks of a common query, as if the query named a page. Users of a rare
 query click on any document, and seldom.
@@ -35,7 +36,7 @@ CHUNK = 100_000
 """Pages to draw clicks of at a time."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Law(Users):
     """The distribution of pages.
 
