@@ -177,6 +177,17 @@ def test_text_and_hits_may_be_recorded_apart(tmp_path):
         assert (seen["pages"], seen["repeated_queries"]) == (1, 1)
 
 
+def test_one_event_that_has_the_text_is_enough(tmp_path):
+    events = [
+        event("a", "impression", "x", 1, timestamp=1),
+        event("a", "click", "x", 1, timestamp=2, user_query="tv"),
+        event("a", "impression", "y", 2, timestamp=3),
+    ]
+    for queries in ([query("a", "", ["x", "y"])], []):
+        found, _ = taken(log_of(tmp_path, queries, events), "ubi")
+        assert [(page["query"], page["documents"]) for page in found] == [("tv", ["x", "y"])]
+
+
 def test_ordinals_may_begin_with_0(tmp_path):
     events = [event("q-1", "click", "B12", 0), event("q-2", "click", "B09", 1)]
     assert "clicks_at_other_positions" not in taken(log_of(tmp_path, QUERIES, events), "ubi")[1]

@@ -157,7 +157,10 @@ GROUP BY query_id
 # Events may have the text, too.
 SAID = """
 CREATE TABLE said AS
-SELECT query_id, first(text ORDER BY moment, stamp, text) AS text, min(client) AS client
+SELECT
+    query_id,
+    first(text ORDER BY moment, stamp, text) FILTER (text IS NOT NULL) AS text,
+    min(client) AS client
 FROM records WHERE query_id IS NOT NULL GROUP BY query_id
 """
 CLIENTS = "SELECT count(DISTINCT client) FROM said"
