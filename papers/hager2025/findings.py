@@ -50,8 +50,10 @@ FINDINGS = [
         "Importantly, this bias manifests just as strongly when simulating an inverse logging "
         "policy that deliberately positions all relevant documents at the bottom (Appendix C).",
         "Section 8.2; the runs are those of the authors’ repository",
-        "True for {equal} of {all} settings. With the expert policy the inverse displacement is "
-        "{share:.0%} of the other on average over ranks, and equal at the last ranks only.",
+        "Holds in {equal} of {all} settings, by the distance of the estimates at tau 0 from those "
+        "at tau 1. With the expert policy, the inverse policy displaces estimates by {share:.0%} "
+        "of what the forward one does, on average over ranks, and about as far at the last ranks "
+        "only.",
         displaced,
     ),
     Finding(

@@ -81,7 +81,7 @@ def _test(options: argparse.Namespace) -> Any:
 
 
 def with_differences(rows: list[dict[str, Any]]) -> list[str]:
-    """A line per model, with how far it is behind the best."""
+    """The lines of a table: a heading, then a model per line, with how far it is behind."""
     first, *lines = report(rows)
     table = [f"{first} {'behind':>9} {'error':>8}"]
     for row, line in zip(rows, lines, strict=True):

@@ -89,10 +89,10 @@ def obtain(source: Source, folder: str | Path) -> dict[str, Path]:
 
 
 def manifest(paths: dict[str, Path]) -> dict[str, dict[str, str | int]]:
-    """Path, SHA-256 and size in bytes of the file of each split.
+    """The path of each split, and the SHA-256 and the size in bytes of its file.
 
-    Of several files that a pattern means, the SHA-256 is that of a text with a line "<SHA-256>
-    <name>" for each, in the order of their names.
+    If a path is a pattern that several files match, the size is that of all. The SHA-256 is that of
+    a text with a line "<SHA-256> <name>" for each file, in the order of their names.
     """
     return {
         split: {

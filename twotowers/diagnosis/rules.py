@@ -138,7 +138,7 @@ def form_of(e: Evidence) -> str:
 
 
 def flat(e: Evidence) -> bool:
-    """Whether every interval is within `FLAT`."""
+    """Whether position hardly matters: all are reliable, with intervals within `FLAT`."""
     others = np.arange(len(e.reliable)) != e.curve.reference
     with np.errstate(invalid="ignore"):
         inside = (e.curve.low > FLAT[0]) & (e.curve.high < FLAT[1])

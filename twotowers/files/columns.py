@@ -222,14 +222,17 @@ def whole_runs(
     field: str,
     what: str,
 ) -> Iterator[tuple[Rows, pa.Table, np.ndarray]]:
-    """Rows in whole runs, though runs go on across batches: their place, and where runs begin.
+    """Cut a file's rows into batches that end where a run of rows ends.
 
     Args:
-        tables: rows, some at a time.
+        tables: the rows, in batches whose last run may go on in the next batch.
         starts: rows and their place -> the first row of each run, as `Rows.runs` finds them.
         path: the file.
         field: the column that tells runs apart.
-        what: a run is, such as a page.
+        what: what a run is called in messages, such as "page".
+
+    Yields:
+        the place of a batch in the file, its rows, and the first row of each of its runs.
     """
     waiting, rows = None, Rows(path)
     for table in tables:

@@ -84,7 +84,10 @@ class NoisyOrder:
 
 
 def ranks(scores: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """[rows] int32: 1-based rank of each document within its query. Ties keep the row order."""
+    """[rows] int32: rank of each document within its query, from 1, the highest score first.
+
+    Ties keep the row order.
+    """
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     order = np.lexsort((-scores, query))
     result = np.empty(len(scores), np.int32)

@@ -21,8 +21,11 @@ Edge = tuple[str, str]
 
 
 def code_version(root: Path = ROOT) -> str:
-    """The commit, with '-dirty' if files differ from it, or a paper or module is in none; 'unknown'
-    without git."""
+    """The commit, or "unknown" without git.
+
+    It ends in "-dirty" if a tracked file differs from the commit, or if git does not track a file
+    of `PACKAGES`.
+    """
     try:
         version = _git(root, "describe", "--always", "--dirty", "--abbrev=12")
         others = _git(root, "ls-files", "--others", "--exclude-standard", "--", *PACKAGES)
