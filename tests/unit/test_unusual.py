@@ -131,6 +131,12 @@ def test_bots_are_amber_and_named_and_the_curve_without_them_is_given():
     assert "pages, which are out of line" in text
 
 
+def test_a_bot_that_makes_most_clicks_is_what_is_said_first():
+    found, text = diagnosed(rows(bots=0.5, number=1, pages=1500))
+    assert "1 user (u1000) with " in found.recommendations[0].answer
+    assert "may have been left out" not in text
+
+
 def test_a_position_of_its_own_is_amber_and_named():
     log = rows(bots=0, pages=8000)
     rng = np.random.default_rng(1)

@@ -168,7 +168,8 @@ def lost(e: Evidence) -> list[str]:
 
 
 def _mostly_clicked(e: Evidence) -> bool:
-    return MOSTLY * e.health.impressions < e.health.clicks <= ALL * e.health.impressions
+    share = e.health.clicks / e.health.impressions
+    return not e.bots and MOSTLY < share <= ALL
 
 
 def _holes(e: Evidence) -> bool:
@@ -194,11 +195,11 @@ SOUND = (
     Rule("copies", RED, lambda e: e.health.copied),
     Rule("lost", AMBER, lost),
     Rule("left_out_by_clicks", AMBER, lambda e: e.log.settings.get("seen")),
+    Rule("bots", AMBER, lambda e: e.bots),
     Rule("mostly_clicked", AMBER, _mostly_clicked),
     Rule("gaps", AMBER, _holes),
     Rule("begins_below", AMBER, lambda e: e.gaps and not _holes(e)),
     Rule("gaps_closed", AMBER, lambda e: e.log.settings.get("gaps") == "close" and not e.gaps),
-    Rule("bots", AMBER, lambda e: e.bots),
     Rule("clicked_pages_only", AMBER, dropped),
     Rule("one_click_a_page", AMBER, single),
     Rule("odd_positions", AMBER, lambda e: len(e.odd)),
