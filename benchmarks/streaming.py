@@ -57,6 +57,7 @@ def generate(*, folder: str, pages: int, queries: int) -> dict:
             offsets = pa.array(np.arange(0, size * LENGTH + 1, LENGTH), pa.int32())
             yield pa.RecordBatch.from_pydict(
                 {
+                    "split": pa.repeat("train", size),
                     "query": query.astype(np.int64),
                     "documents": pa.ListArray.from_arrays(offsets, documents.ravel()),
                     "clicks": pa.ListArray.from_arrays(offsets, pa.array(clicks.ravel())),

@@ -333,7 +333,7 @@ def test_a_wrong_user_is_named(clicks, user, message):
     ("change", "message"),
     [
         ({"model": "pbm"}, "expected a `TwoTower`"),
-        ({"model": tt.TwoTower(click_model="pbm")}, "model: 'pbm' .*'position_based', its full"),
+        ({"model": tt.TwoTower(click_model="pbn")}, "model: 'pbn' is unknown"),
         ({"method": tt.Method("likelihod")}, "method: .*did you mean 'likelihood'"),
         ({"method": tt.Method("ips", weighting="all")}, "method.weighting: 'all' is not allowed"),
         ({"training": {"bacth": 3}}, "training.bacth: unknown .*did you mean 'batch'"),

@@ -18,6 +18,8 @@ from pydantic import Field
 from twotowers.errors import InputError
 from twotowers.experiment.fields import Config, Positive, config_error
 from twotowers.files.rankings import Rankings, pad
+from twotowers.logs.described import Gathered
+from twotowers.logs.observed_pages import ObservedPages
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
 
@@ -176,6 +178,10 @@ class Log(Config):
         """
         raise NotImplementedError
 
+    def settled(self, setting: Any) -> Any:
+        """A setting of this log, with what follows from model, method and log."""
+        return setting
+
     def steps(self, splits: Mapping[str, Split], batch: int) -> int | None:
         """Steps of an epoch, if a training does not say it; None for a pass over each lane's log.
 
@@ -207,3 +213,19 @@ def need_pages(log: Log, what: str, at: str = "") -> None:
         raise config_error(
             f"{what} needs the clicks of whole pages", "a log with 'record: sessions'", at
         )
+
+
+def splits_of(pages: ObservedPages, inputs: np.ndarray | Gathered) -> dict[str, Split]:
+    """The splits of divided pages, with the relevance tower's inputs for each ranking."""
+    return {
+        split: Split(
+            inputs,
+            pages.where,
+            None,
+            pages.counts(split),
+            sessions=[sessions],
+            pair=pages.pair,
+            query=pages.query,
+        )
+        for split, sessions in pages.sessions.items()
+    }

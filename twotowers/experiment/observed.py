@@ -9,11 +9,11 @@ import numpy as np
 from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
 from twotowers.experiment.fields import Config, Distinct, config_error
-from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages
+from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages, splits_of
 from twotowers.logs.described import Gathered, read_documents
 from twotowers.logs.observed import observed_splits
-from twotowers.logs.observed_pages import ObservedPages, observed_pages
 from twotowers.logs.observed_pages import Portion as PagesOf
+from twotowers.logs.observed_pages import observed_pages
 from twotowers.methods.task import Split
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 
@@ -147,19 +147,3 @@ class ObservedLog(Recorded):
             width = described.features.shape[1]
             read = Gathered(described.features[:, chosen(features, width)], rows[found.pair])
         return splits_of(found, read)
-
-
-def splits_of(pages: ObservedPages, inputs: np.ndarray | Gathered) -> dict[str, Split]:
-    """The splits of divided pages, with the relevance tower's inputs for each ranking."""
-    return {
-        split: Split(
-            inputs,
-            pages.where,
-            None,
-            pages.counts(split),
-            sessions=[sessions],
-            pair=pages.pair,
-            query=pages.query,
-        )
-        for split, sessions in pages.sessions.items()
-    }

@@ -16,9 +16,10 @@ import pyarrow as pa
 from pydantic import Field
 
 from twotowers.errors import check_range
-from twotowers.experiment.fields import Distinct
-from twotowers.experiment.log import Columns, Files, Log, chosen
-from twotowers.experiment.observed import splits_of
+from twotowers.experiment.fields import Distinct, read
+from twotowers.experiment.log import Columns, Files, Log, chosen, splits_of
+from twotowers.experiment.parts import Method
+from twotowers.experiment.training import Training
 from twotowers.files.artefacts import files_of
 from twotowers.logs.checks import MOST_POSITIONS
 from twotowers.logs.click_log import ClickLog, check_pages, read_log
@@ -30,6 +31,7 @@ from twotowers.logs.observed_pages import ObservedPages, observed_pages
 from twotowers.logs.page_stream import PARTS, Lookup, PageStream, Rows
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.task import Split
+from twotowers.models.protocol import CellModel
 from twotowers.randomness import stream
 
 SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
@@ -109,6 +111,26 @@ class OwnLog(Log):
 
     def clicks_inputs(self, file: Files, seed: int) -> None:
         return None
+
+    def settled(self, setting: Any) -> Any:
+        """Counts are fitted where model and method allow it."""
+        model, plain = setting.model, setting.method == read(Method, "likelihood")
+        counted = isinstance(model.of, CellModel) and "attraction" in model.of.parts
+        counted &= plain and not (model.parts or self.bias)
+        own = {
+            "counted": counted,
+            "closed": not model.of.gaps,
+            "streams": plain and not self.bias,
+            "pairs": "pair" in model.needs,
+        }
+        changed: dict[str, Any] = {
+            "log": self.model_copy(update=own),
+            "training": setting.training or read(Training, TRAINING),
+        }
+        if counted:
+            impressions = {"kind": "likelihood", "weighting": "impressions"}
+            changed["method"] = read(Method, impressions)
+        return setting.model_copy(update=changed)
 
     def read(self, features: Columns) -> Divided:
         """The log, divided, with the features that towers read; None if none does."""

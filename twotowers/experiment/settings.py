@@ -20,7 +20,6 @@ from twotowers.experiment.fields import (
     read,
 )
 from twotowers.experiment.log import Columns, Log, need_pages
-from twotowers.experiment.own_log import TRAINING, OwnLog
 from twotowers.experiment.parts import (
     READS,
     TABLE,
@@ -249,26 +248,8 @@ class Setting(Config):
         return {**given, "training": known[name]} if name in known else given
 
     @model_validator(mode="after")
-    def _of_own_log(self) -> Setting:
-        """Of a user's own log, counts are fitted where model and method allow it."""
-        log, model, method = self.log, self.model, self.method
-        if not isinstance(log, OwnLog):
-            return self
-        training = self.training or read(Training, TRAINING)
-        counted = isinstance(model.of, CellModel) and "attraction" in model.of.parts
-        counted &= not (model.parts or log.bias) and method == read(Method, "likelihood")
-        if counted:
-            method = read(Method, {"kind": "likelihood", "weighting": "impressions"})
-        plain = counted or method == read(Method, "likelihood")
-        log = log.model_copy(
-            update={
-                "counted": counted,
-                "closed": not model.of.gaps,
-                "streams": plain and not log.bias,
-                "pairs": "pair" in model.needs,
-            }
-        )
-        return self.model_copy(update={"log": log, "method": method, "training": training})
+    def _as_its_log_says(self) -> Setting:
+        return self.log.settled(self)
 
     @model_validator(mode="after")
     def _fits_together(self, info: ValidationInfo) -> Setting:
