@@ -3,12 +3,13 @@
 Standard library only, so that a Snakefile and the set-up of tests can use it.
 """
 
-STEADILY = (
-    "--xla_cpu_multi_thread_eigen=false --xla_cpu_max_isa=AVX2 --xla_backend_optimization_level=1"
-)
+import platform
+
+X86 = " --xla_cpu_max_isa=AVX2" if platform.machine() in ("x86_64", "AMD64") else ""
+STEADILY = f"--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=1{X86}"
 """A job has one thread, so that sums do not depend on the number of cores, and no instructions that
-only some processors have, since they round otherwise. Level 1 of LLVM compiles in four fifths of
-the time of XLA's own choice, and fits take no longer."""
+only some x86 processors have, since they round otherwise. Level 1 of LLVM compiles in four fifths
+of the time of XLA's own choice, and fits take no longer."""
 
 QUICKLY = f"{STEADILY} --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
 """Compiles in half the time, for programs that run for less than they compile. A long fit is better
@@ -23,6 +24,6 @@ def compiler_flags(scale: str) -> str:
 
     Example:
         >>> compiler_flags("laptop").split()[:2]
-        ['--xla_cpu_multi_thread_eigen=false', '--xla_cpu_max_isa=AVX2']
+        ['--xla_cpu_multi_thread_eigen=false', '--xla_backend_optimization_level=1']
     """
     return QUICKLY if scale == "smoke" else STEADILY
