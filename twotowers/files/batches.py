@@ -71,7 +71,8 @@ def read_batches(
     columns = list(dict.fromkeys(columns))
     if isinstance(path, Frame):
         check_names(columns, path.table.column_names, path)
-        found = path.table.select(columns).to_batches(max_chunksize=rows)
+        # Frames that were put together of many may have chunks of few rows.
+        found = path.table.select(columns).combine_chunks().to_batches(max_chunksize=rows)
         yield from map(_without_empty, found)
         return
     with closing(_table(path, columns, rows)) as table:
