@@ -92,7 +92,7 @@ def choose(*, log: str, name: str) -> dict:
 def fit(*, log: str, name: str, prior: dict, wanted: float | None) -> dict:
     """Seconds from the file to the first parameters that reach a held-out conditional perplexity.
 
-    If none reaches it, the seconds to the parameters of the last tolerance."""
+    If no tolerance reaches it, the seconds are those of the last one."""
     model, parts = model_of(name)[1], dict(prior)
     imagined = Prior(*parts.pop(""), {part: tuple(each) for part, each in parts.items()})
     test, found = read_page_arrays(f"{log}/test.parquet", positions=LENGTH), {}

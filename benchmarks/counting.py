@@ -67,17 +67,23 @@ def generate(*, path: str, pages: int, queries: int) -> dict:
             ranking = score.argsort(axis=1)[:, :LENGTH]
             documents = query[:, None] * CANDIDATES + ranking
             clicks = rng.random((size, LENGTH)) < chance
-            offsets = pa.array(np.arange(0, size * LENGTH + 1, LENGTH), pa.int32())
-            yield pa.RecordBatch.from_pydict(
-                {
-                    "split": pa.repeat("train", size),
-                    "query": query.astype(np.int64),
-                    "documents": pa.ListArray.from_arrays(offsets, documents.ravel()),
-                    "clicks": pa.ListArray.from_arrays(offsets, pa.array(clicks.ravel())),
-                }
-            )
+            yield batch_of(query, documents, clicks)
 
     return {"pages": write_sessions(path, batches())}
+
+
+def batch_of(query: np.ndarray, documents: np.ndarray, clicks: np.ndarray) -> pa.RecordBatch:
+    """Sessions of a file, of [pages] queries, and [pages, length] documents and clicks."""
+    pages, length = documents.shape
+    offsets = pa.array(np.arange(0, pages * length + 1, length), pa.int32())
+    return pa.RecordBatch.from_pydict(
+        {
+            "split": pa.repeat("train", pages),
+            "query": query.astype(np.int64),
+            "documents": pa.ListArray.from_arrays(offsets, documents.ravel()),
+            "clicks": pa.ListArray.from_arrays(offsets, pa.array(clicks.ravel())),
+        }
+    )
 
 
 def time_scan(*, path: str) -> dict:

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from scipy.special import expit
 
+from benchmarks.counting import batch_of
 from benchmarks.measure import CACHE, child, seconds
 from twotowers.logs.sessions import write_sessions
 
@@ -54,15 +55,7 @@ def generate(*, folder: str, pages: int, queries: int) -> dict:
             documents = query[:, None] * CANDIDATES + ranking
             chance = relevance[documents] / np.arange(1, LENGTH + 1)
             clicks = rng.random((size, LENGTH)) < chance
-            offsets = pa.array(np.arange(0, size * LENGTH + 1, LENGTH), pa.int32())
-            yield pa.RecordBatch.from_pydict(
-                {
-                    "split": pa.repeat("train", size),
-                    "query": query.astype(np.int64),
-                    "documents": pa.ListArray.from_arrays(offsets, documents.ravel()),
-                    "clicks": pa.ListArray.from_arrays(offsets, pa.array(clicks.ravel())),
-                }
-            )
+            yield batch_of(query, documents, clicks)
 
     return {"pages": write_sessions(Path(folder) / "log.parquet", batches())}
 

@@ -24,6 +24,18 @@ def rows_of(query, documents, clicks, **further) -> pd.DataFrame:
     return pd.DataFrame(columns | more)
 
 
+def linear_log(
+    rng: np.random.Generator, pages: int, queries: int, shown: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A log of random rankings, whose clicks follow the first of two features; and the features."""
+    query = rng.integers(queries, size=pages)
+    document = query[:, None] * shown + np.argsort(rng.random((pages, shown)), axis=1)
+    features = rng.normal(size=(queries * shown, 2))
+    click = rng.random(document.shape) < 1 / (1 + np.exp(-features[document, 0]))
+    table = pd.DataFrame(features, columns=["one", "two"]).assign(document=np.arange(len(features)))
+    return rows_of(query, document, click), table
+
+
 def tabled(cells: Cells, shape: tuple[int, ...]) -> np.ndarray:
     """[queries, documents, positions] impressions of cells."""
     shown = np.zeros(shape, np.int64)

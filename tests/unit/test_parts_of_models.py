@@ -25,26 +25,25 @@ from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
 from twotowers.root import ROOT
 from twotowers.simulations.towers import TwoTower
 
+OF_NUMBERS = {
+    "linear": "linear",
+    "deep": "deep",
+    "dense": tt.Dense([4]),
+    "deep-cross, stacked": tt.Tower("deep_cross", hidden=4),
+    "deep-cross, parallel": tt.Tower("deep_cross", hidden=4, combination="parallel"),
+}
 OF_DOCUMENTS = {
     "embedding": "embedding",
     "baseline": "baseline",
     "hashed": tt.Tower("hashed", ratio=2),
     "quotient-remainder": tt.Tower("quotient_remainder", ratio=2),
-    "linear": "linear",
-    "deep": "deep",
-    "dense": tt.Dense([4]),
-    "deep-cross, stacked": tt.Tower("deep_cross", hidden=4),
-    "deep-cross, parallel": tt.Tower("deep_cross", hidden=4, combination="parallel"),
+    **OF_NUMBERS,
     "linear, of positions": tt.Tower("linear", reads="positions"),
     "linear, of both": tt.Tower("linear", reads="both"),
 }
 OF_PLACES = {
     "table": "table",
-    "linear": "linear",
-    "deep": "deep",
-    "dense": tt.Dense([4]),
-    "deep-cross, stacked": tt.Tower("deep_cross", hidden=4),
-    "deep-cross, parallel": tt.Tower("deep_cross", hidden=4, combination="parallel"),
+    **OF_NUMBERS,
     "linear, of documents": tt.Tower("linear", reads="documents"),
     "linear, of both": tt.Tower("linear", reads="both"),
 }

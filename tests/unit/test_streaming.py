@@ -13,7 +13,7 @@ import pytest
 from flax import nnx
 
 import twotowers as tt
-from tests.simulated_logs import rows_of
+from tests.simulated_logs import linear_log
 from twotowers.fitting import checkpoints, streaming
 from twotowers.logs import page_stream
 from twotowers.logs.page_stream import Lookup, PageStream
@@ -28,12 +28,8 @@ MODEL = tt.TwoTower("linear", click_model="dbn", parts={"satisfaction": "embeddi
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder, rng = tmp_path_factory.mktemp("pages"), np.random.default_rng(0)
-    query = rng.integers(QUERIES, size=PAGES)
-    document = query[:, None] * SHOWN + np.argsort(rng.random((PAGES, SHOWN)), axis=1)
-    features = rng.normal(size=(QUERIES * SHOWN, 2))
-    click = rng.random(document.shape) < 1 / (1 + np.exp(-features[document, 0]))
-    rows_of(query, document, click).to_parquet(folder / "log.parquet")
-    table = pd.DataFrame(features, columns=["one", "two"]).assign(document=np.arange(len(features)))
+    log, table = linear_log(rng, PAGES, QUERIES, SHOWN)
+    log.to_parquet(folder / "log.parquet")
     table.to_parquet(folder / "features.parquet")
     return {"log": str(folder / "log.parquet"), "features": str(folder / "features.parquet")}
 

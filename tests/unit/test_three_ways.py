@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 import twotowers as tt
-from tests.simulated_logs import rows_of
+from tests.simulated_logs import linear_log
 from twotowers.commands.main import main
 from twotowers.experiment.config import read_config
 from twotowers.experiment.objects import dumped, loaded
@@ -51,13 +51,9 @@ WAYS = {
 def files(tmp_path_factory):
     """A click log and a table of features, as files."""
     folder, rng = tmp_path_factory.mktemp("own"), np.random.default_rng(0)
-    query = rng.integers(QUERIES, size=PAGES)
-    document = query[:, None] * SHOWN + np.argsort(rng.random((PAGES, SHOWN)), axis=1)
-    features = rng.normal(size=(QUERIES * SHOWN, 2))
-    click = rng.random(document.shape) < 1 / (1 + np.exp(-features[document, 0]))
-    log = rows_of(query, document, click).assign(height=rng.integers(1, 5, document.size))
+    log, table = linear_log(rng, PAGES, QUERIES, SHOWN)
+    log = log.assign(height=rng.integers(1, 5, len(log)))
     log.to_parquet(folder / "log.parquet")
-    table = pd.DataFrame(features, columns=["one", "two"]).assign(document=np.arange(len(features)))
     table.to_csv(folder / "features.csv", index=False)
     return {"log": str(folder / "log.parquet"), "features": str(folder / "features.csv")}
 

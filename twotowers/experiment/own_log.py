@@ -28,11 +28,12 @@ from twotowers.logs.described import inputs_of
 from twotowers.logs.features import KEYS, Scaled, Standardised, keys_of, read_features
 from twotowers.logs.observed import divided
 from twotowers.logs.observed_pages import ObservedPages, observed_pages
-from twotowers.logs.page_stream import PARTS, Lookup, PageStream, Rows
+from twotowers.logs.page_stream import Lookup, PageStream, Rows
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.task import Split
 from twotowers.models.protocol import CellModel
 from twotowers.randomness import stream
+from twotowers.splits import SPLITS
 
 SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 """How a log is divided: to train on, to stop early by, and to report held-out losses of."""
@@ -139,8 +140,7 @@ class OwnLog(Log):
             check_pages(log)
             log.holding(self.bias)
             log = log.closed() if self.closed else log
-        length = int(log.count(["position"]).values("position").to_numpy().max())
-        check_range(self.positions, field="positions", low=length, high=MOST_POSITIONS, whole=True)
+        checked_positions(log, self.positions)
         described = None
         if features is not None:
             described = read_features(table, called=log.layout.columns)
@@ -170,10 +170,21 @@ class OwnLog(Log):
         return None if self.kept is None else f"{self.kept}.{seed}"
 
 
+def checked_positions(log: ClickLog, positions: int | None) -> int:
+    """The positions of the longest page to predict; those of the log's longest if None.
+
+    Raises:
+        InputError: the log has longer pages.
+    """
+    length = int(log.count(["position"]).values("position").to_numpy().max())
+    check_range(positions or length, field="positions", low=length, high=MOST_POSITIONS, whole=True)
+    return positions or length
+
+
 def page_splits(
     log: ClickLog, table: pd.DataFrame | None, positions: int, bias: Sequence[str] = ()
 ) -> Divided:
-    """Pages, with the features of their documents; without a table, with numbers of pairs."""
+    """Divide pages in memory. Towers read features, or numbers of pairs if none is given."""
     pages = observed_pages(log, SHARES, positions=positions, seed=0, bias=bias)
     pairs, features, scaled = pages.ids.to_pandas(), None, None
     named, tables = {"pair" if table is None else "features": pages.pair}, {}
@@ -195,7 +206,7 @@ def _size(size: float) -> str:
 def stream_splits(
     log: ClickLog, table: pd.DataFrame | None, positions: int, by_pair: bool
 ) -> Divided:
-    """Pages to train on as they are read, and held-out ones in memory."""
+    """Divide pages: those to train on are read meanwhile, and held-out ones are in memory."""
     lookups, tables, features = {}, {}, None
     if table is not None:
         found = Lookup.of(log, keys_of(table))
@@ -206,7 +217,7 @@ def stream_splits(
     if by_pair:
         lookups["pair"] = Lookup.of(log, [*KEYS])
     pages = PageStream(log, positions, lookups, SHARES)
-    splits = {name: _held(pages.pages(name), tables) for name in PARTS[1:]}
+    splits = {name: _held(pages.pages(name), tables) for name in SPLITS[1:]}
     # What training asks for beside pages: widths, the number of pairs, and totals by position.
     last = {name: np.full((1, positions), len(each.keys) - 1) for name, each in lookups.items()}
     last |= {name: np.zeros((1, positions), np.int32) for name in tables}

@@ -3,7 +3,7 @@
 PRIOR = "rate"
 """The prior of click models (`twotowers.fits.priors`)."""
 MEAN = 0.5
-"""The mean of a prior of which only the strength is given."""
+"""The mean of a prior, if a user gives its strength only."""
 FEATURE, BIAS = ("query", "document"), ("position",)
 """Columns of the feature vector, and of the bias factor."""
 SURE = 0.01

@@ -13,15 +13,14 @@ import pandas as pd
 import pyarrow as pa
 from flax import nnx
 
-from twotowers.errors import InputError, check_names, check_range
-from twotowers.experiment.own_log import TRAINING, Divided, OwnLog
+from twotowers.errors import InputError, check_names
+from twotowers.experiment.own_log import TRAINING, Divided, OwnLog, checked_positions
 from twotowers.experiment.parts import relevance_tower
 from twotowers.fits.models import model_of
 from twotowers.fits.tower_files import column_of
 from twotowers.fits.towers import UNCOUNTED, LogTowers
 from twotowers.jobs.fit import fit_lanes
-from twotowers.logs.checks import MOST_POSITIONS
-from twotowers.logs.click_log import ClickLog, as_log
+from twotowers.logs.click_log import as_log
 from twotowers.logs.described import inputs_of
 from twotowers.logs.features import KEYS, Scaled, Standardised
 from twotowers.methods.likelihood import built, predicting
@@ -80,7 +79,7 @@ def fit_log_towers(
     seeds = checked_seeds(seeds)
     own_log = OwnLog(
         path=str(given.source),
-        positions=_positions(given, positions),
+        positions=checked_positions(given, positions),
         features=None if features is None else "features",
         bias=tuple(check_names(bias, field="bias")) if bias else (),
         given=(given, features),
@@ -101,12 +100,6 @@ def fit_log_towers(
     tasks, found = zip(*(fit_lanes({}, setting, seed=seed) for seed in seeds), strict=True)
     fitted = [each for lanes in found for each in lanes]
     return LogTowers(setting, seeds, fitted, read, tasks[0], given.kind, given)
-
-
-def _positions(log: ClickLog, positions: int | None) -> int:
-    length = int(log.count(["position"]).values("position").to_numpy().max())
-    check_range(positions or length, field="positions", low=length, high=MOST_POSITIONS, whole=True)
-    return positions or length
 
 
 def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> LogTowers:

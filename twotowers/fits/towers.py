@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 STILL_FALLING = 1e-3
 """By more than this share, a loss fell in the last tenth of the epochs."""
 UNCOUNTED = Counts(np.zeros(0), np.zeros(0))
-"""In the place of the counts of pages that are only predicted."""
+"""The counts of pages that are predicted and not fitted: none."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 
 SAMPLE = 1_000
-"""Numbers of each array by which one log is told from another."""
+"""Numbers of each array that are compared, to see whether a log is the same."""
 
 
 @dataclass(frozen=True)

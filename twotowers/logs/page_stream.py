@@ -19,13 +19,13 @@ from twotowers.errors import InputError
 from twotowers.logs.counted import key_of
 from twotowers.logs.log import Block, Log
 from twotowers.randomness import stream
+from twotowers.splits import SPLITS
 
 SLICE, TOGETHER = 4_096, 64
 AHEAD = 2
 """Pieces that are read ahead."""
 HELD_OUT = 100_000
 """The most pages to stop early by, and to report."""
-PARTS = ("train", "validation", "test")
 
 Rows = dict[str, np.ndarray]
 """Pages: `clicks` and `where`, [pages, K] bool; `page`, [pages] their numbers in the log; and by
@@ -79,10 +79,10 @@ class PageStream:
         self, log: Log, positions: int, lookups: Mapping[str, Lookup], shares: Mapping[str, float]
     ) -> None:
         self.log, self.positions, self.lookups = log, positions, lookups
-        held_out = np.minimum([shares[name] for name in PARTS[1:]], HELD_OUT / log.pages)
+        held_out = np.minimum([shares[name] for name in SPLITS[1:]], HELD_OUT / log.pages)
         drawn = stream("parts of a log", 0).random(log.pages, dtype=np.float32)
         self._part = np.searchsorted(np.cumsum(held_out), drawn, side="right").astype(np.uint8)
-        sizes = np.bincount(self._part, minlength=len(PARTS))
+        sizes = np.bincount(self._part, minlength=len(SPLITS))
         if not sizes.all():
             raise InputError(f"its {log.pages} pages leave none for a part", field="log")
         self.units = int(sizes[-1])
@@ -96,10 +96,9 @@ class PageStream:
 
     def totals(self) -> tuple[np.ndarray, np.ndarray]:
         """[K] impressions and clicks of pages to train on: all, or TOGETHER runs and a few."""
-        some = [
-            self._rows(*each, PARTS[0]) for each in self._runs[:: len(self._runs) // TOGETHER or 1]
-        ]
-        return _joined(some)["where"].sum(0), _joined(some)["clicks"].sum(0)
+        some = self._runs[:: len(self._runs) // TOGETHER or 1]
+        rows = _joined([self._rows(*each, SPLITS[0]) for each in some])
+        return rows["where"].sum(0), rows["clicks"].sum(0)
 
     def pieces(self, seed: int, sizes: Iterator[int], skipped: int = 0) -> Iterator[Rows]:
         """Pages to train on, pass after pass, shuffled, so many at a time.
@@ -151,7 +150,7 @@ class PageStream:
             order = rng.permutation(len(self._runs))
             for first in range(0, len(order), TOGETHER):
                 some = [self._runs[number] for number in order[first : first + TOGETHER]]
-                rows = _joined([self._rows(*each, PARTS[0]) for each in some])
+                rows = _joined([self._rows(*each, SPLITS[0]) for each in some])
                 yield _taken(rows, rng.permutation(len(rows["page"])))
             passed += 1
 
@@ -160,7 +159,7 @@ class PageStream:
         run = slice(start, start + SLICE)
         first = int(block.lengths[:start].sum())
         shown = slice(first, first + int(block.lengths[run].sum()))
-        number = (PARTS.index(part) - 1) % len(PARTS)  # What is held out comes first.
+        number = (SPLITS.index(part) - 1) % len(SPLITS)  # What is held out comes first.
         own = self._part[block.before + start :][: len(block.lengths[run])] == number
         pages = Block(
             block.before + start,

@@ -1,4 +1,4 @@
-"""Claims 1 to 7 and 42 to 46: Figure 5.1, EM or counting against gradient descent; and why."""
+"""Claims 1 to 7 and 42 to 46: Figure 5.1, EM or counting against gradient descent."""
 
 from __future__ import annotations
 
