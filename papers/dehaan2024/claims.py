@@ -13,15 +13,16 @@ from papers.dehaan2024.names import by_query, named
 from twotowers.claims.claims import OURS, Claims, NotTestable, in_order, seed_means
 from twotowers.claims.conditions import above, at_least, at_most, below, shown, some
 
-CLAIMS = Claims()
+CLAIMS = Claims(fixed=("random", "policy", "expert"))
 TWO_TOWERS = ["two-tower", "dropout", "backdoor"]
 CLICKED = ["naive", *TWO_TOWERS]
 NDCG = "ndcg@10"
 
 
 def means(results: pd.DataFrame, settings, metric: str = NDCG) -> pd.Series:
-    """The mean of each setting."""
-    return seed_means(named(results), {"setting": list(settings)}, metric=metric)
+    """The mean of each setting. Those that no chance enters have one seed."""
+    rows = named(results)
+    return pd.concat([seed_means(rows, {"setting": [each]}, metric=metric) for each in settings])
 
 
 def queries(results: pd.DataFrame, settings) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from twotowers.claims.conditions import above, at_least, at_most, below, exactly
 from twotowers.claims.metrics import correlation
 from twotowers.claims.statistics import select
 
-CLAIMS = Claims()
+CLAIMS = Claims(fixed=("bm25", "harvested"))
 HARVESTED = ("pivot_one", "adjacent_chain", "all_pairs_published")
 RUNS = 5
 ULTR_POINTWISE = POINTWISE[1:]

@@ -143,6 +143,8 @@ def test_a_setting_with_one_seed_leaves_open_what_rests_on_it(judged, verdict):
     assert found.verdict == verdict
     assert ("t has one seed" in found.reason) == judged
     assert found.cause == (ONE_SEED if judged else "")
+    fixed = replace(claimed(above("the lead", 0), shown("the other"), judge=ahead), fixed=["t"])
+    assert decide(fixed, both).verdict == REPRODUCED
 
 
 def test_a_setting_with_one_seed_is_the_cause_if_seeds_in_common_are_asked_for():

@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from string import ascii_lowercase
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -103,6 +104,7 @@ class Claim:
         origin: One of ORIGINS.
         names: What columns, and their values, are called in texts.
         chance: False for a claim that no chance enters, or whose conditions are a test.
+        fixed: Settings and studies that are the same with any seed, so that one tells all of them.
         gated: False for a claim that fits fail: gates of fits leave it alone (docs/verdicts.md).
         against_printed: True for a claim that compares with printed numbers. It is not judged on
             its authors' results, which are these numbers.
@@ -120,6 +122,7 @@ class Claim:
     origin: str = PAPER
     names: Names = field(default_factory=dict)
     chance: bool = True
+    fixed: Sequence[str] = ()
     gated: bool = True
     against_printed: bool = False
     solved_for: bool = False
@@ -169,11 +172,20 @@ class Claims(list[Claim]):
 
     Args:
         origin, names, chance: Of all its claims, where they say nothing else.
+        fixed: As in `Claim`.
     """
 
-    def __init__(self, *, origin: str = PAPER, names: Names | None = None, chance: bool = True):
+    def __init__(
+        self,
+        *,
+        origin: str = PAPER,
+        names: Names | None = None,
+        chance: bool = True,
+        fixed: Sequence[str] = (),
+    ):
         super().__init__()
-        self._common = {"origin": origin, "names": names or {}, "chance": chance}
+        own = {"origin": origin, "names": names or {}, "chance": chance, "fixed": fixed}
+        self._common: dict[str, Any] = own
 
     def add(
         self,

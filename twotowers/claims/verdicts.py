@@ -235,7 +235,9 @@ def _lone_setting(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> s
     if "setting" not in results:
         return None
     for setting in results.loc[seed_counts(results) == 1, "setting"].unique():
-        if differs(claim, pairs, results[results["setting"] != setting]):
+        if setting not in claim.fixed and differs(
+            claim, pairs, results[results["setting"] != setting]
+        ):
             return setting
     return None
 

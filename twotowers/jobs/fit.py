@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pandas as pd
@@ -114,7 +115,10 @@ def fit_lanes(
     found = _checked(method(task), task, name)
     return task, [
         replace(
-            fitted, scores=_remembered(fitted.scores, name), bias=_where_shown(fitted, task, number)
+            fitted,
+            scores=_remembered(fitted.scores and _shaped(fitted.scores, name)),
+            page_losses=_remembered(fitted.page_losses),
+            bias=_where_shown(fitted, task, number),
         )
         for fitted, (number, _) in zip(found, task.lanes, strict=True)
     ]
@@ -168,17 +172,24 @@ def _where_shown(fitted: Fitted, task: Task, log: int) -> np.ndarray | None:
     return np.where(known, fitted.bias, np.nan)
 
 
-def _remembered(scores: Callable | None, name: str) -> Callable | None:
-    """The same scores, computed once for the same inputs: several measurements ask for them.
-
-    Calling them raises InputError if there is not a score for each document.
-    """
+def _remembered(function: Callable | None) -> Callable | None:
+    """The same function, computed once for the same argument: several measurements ask for it."""
     known = []
 
-    def remembered(inputs: np.ndarray) -> np.ndarray:
+    def remembered(given: object) -> object:
         for before, found in known:
-            if before is inputs:
+            if before() is given:
                 return found
+        known.append((ref(given), function(given)))
+        return known[-1][1]
+
+    return function and remembered
+
+
+def _shaped(scores: Callable, name: str) -> Callable:
+    """The same scores. Calling them raises InputError if there is not one for each document."""
+
+    def shaped(inputs: np.ndarray) -> np.ndarray:
         found = scores(inputs)
         if np.shape(found) != inputs.shape[:2]:
             raise InputError(
@@ -186,10 +197,9 @@ def _remembered(scores: Callable | None, name: str) -> Callable | None:
                 field="method",
                 expected=f"{inputs.shape[:2]}, a score for each document of each query",
             )
-        known.append((inputs, found))
         return found
 
-    return scores and remembered
+    return shaped
 
 
 def annotated(files: Mapping, features: Columns) -> Judged | None:

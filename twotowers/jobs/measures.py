@@ -161,7 +161,7 @@ def of_annotated(judged: Judged, fitted: Fitted, task: Task, log: int) -> Iterat
             for query, value in enumerate(values):
                 yield {"metric": f"query_{name}", "query": query, "value": value}
         pages = test.sessions[log]
-        scores = fitted.scores(test.table[None])[0][test.rows(log)]
+        scores = test.on_pages(log, fitted.scores)
         yield {"metric": "logged_ndcg@10", "value": logged_ndcg(scores, where=pages.where).mean()}
     if fitted.page_losses is not None:
         _, given = fitted.page_losses(test)

@@ -17,6 +17,7 @@ as published, the bias is about e_k and not ln e_k: nearly constant. Target "log
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import jax.numpy as jnp
@@ -45,8 +46,6 @@ LAYERS, DROPOUT = (64, 256), 0.1
 """Of m: widths of its hidden layers, and their dropout in step 1."""
 ADAGRAD = {"learning_rate": 0.03, "batch": 256, "min_delta": 0, "optimizer": "adagrad"}
 """The training of steps 1 and 2."""
-PAGES = 4_096
-"""Pages whose biases are computed at a time, which bounds memory."""
 
 
 def fit(
@@ -77,7 +76,10 @@ def fit(
     of_logs = replace(task, lanes=[(log, {}) for log in logs], training=early, examination={})
     biases = _biases(of_logs, propensities, target, units)
     offsets = {
-        name: [_offset(bias, task.splits[name], log) for log, bias in enumerate(biases)]
+        name: [
+            task.splits[name].on_pages(log, partial(logits_of, bias))
+            for log, bias in enumerate(biases)
+        ]
         for name in ("train", "validation")
     }
     dual = loss == "dual"
@@ -121,17 +123,6 @@ def _biases(task: Task, propensities: str, target: str, units: int) -> list[Conf
     return [second.model(lane) for lane in range(len(task.lanes))]
 
 
-def _offset(bias: ConfoundedExamination, split: Split, log: int) -> np.ndarray:
-    """[sessions, positions] the frozen bias at each place of a log's pages."""
-    table, rows = split.table, split.rows(log)
-    return np.concatenate(
-        [
-            np.asarray(logits_of(bias, table[rows[start : start + PAGES]]))
-            for start in range(0, len(rows), PAGES)
-        ]
-    )
-
-
 def _of_positions(split: Split, log: int, offsets: list[np.ndarray]) -> np.ndarray:
     """[positions] mean bias of the documents shown at each position; NaN if there is none."""
     where = split.sessions[log].where
@@ -144,8 +135,11 @@ def _fitted(result, lane: int, log: int, bias: ConfoundedExamination, mean: np.n
     tower = result.model(lane).relevance
 
     def page_losses(split: Split) -> tuple[np.ndarray, np.ndarray]:
-        found = np.asarray(scores(tower, split.table), float)[split.rows(log)]
-        logits = found + _offset(bias, split, log)
+        relevance, offset = (
+            split.on_pages(log, partial(of, model))
+            for of, model in ((scores, tower), (logits_of, bias))
+        )
+        logits = relevance.astype(float) + offset
         losses = np.logaddexp(0, np.where(split.sessions[log].clicks, -logits, logits))
         return losses, losses
 

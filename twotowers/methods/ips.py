@@ -15,6 +15,7 @@ P(click) = theta_k s(gamma), as published.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -78,7 +79,7 @@ def _fit_pages(task: Task, weighting, propensities: str, highest: float) -> list
         tower, theta = result.model(lane).relevance, propensities_of(task, log, propensities)
 
         def page_losses(split, tower=tower, theta=theta, log=log):
-            logits = np.asarray(scores(tower, split.table))[split.rows(log)]
+            logits = split.on_pages(log, partial(scores, tower))
             losses = position_based_losses(logits, theta, split.sessions[log].clicks)
             return losses, losses
 

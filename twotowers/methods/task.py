@@ -34,6 +34,8 @@ from twotowers.logs.simulation import Sessions
 from twotowers.models.protocol import CellModel, ClickModel
 from twotowers.towers.lane import KNOWN, Lane
 
+PAGES = 8_192
+"""Pages whose documents are scored at a time, which bounds memory."""
 CERTAIN = 15.0
 """Largest size of a logit that is taken from a simulated user. Its probability is within 1e-6 of 0
 or 1."""
@@ -90,6 +92,17 @@ class Split:
         else:
             row = pages.query[:, None] * self.inputs.shape[1] + pages.documents
         return np.where(pages.where, row, 0).astype(np.int32)
+
+    def on_pages(self, log: int, scores: Callable) -> np.ndarray:
+        """[sessions, positions] scores of the document at each position of a log's pages.
+
+        Args:
+            log: its number.
+            scores: inputs [pages, positions, ...] -> [pages, positions].
+        """
+        rows = self.rows(log)
+        starts = range(0, len(rows), PAGES)
+        return np.concatenate([scores(self.table[rows[at : at + PAGES]]) for at in starts])
 
     def queries_of(self, pair: np.ndarray) -> np.ndarray:
         """[rows] the query of some pairs. If lists are queries, it is a list of the pair."""

@@ -29,34 +29,33 @@ def cross_fitted(
     labels: np.ndarray,
     *,
     folds: int = FOLDS,
-    in_sample: bool = False,
     train: Callable = fit_lambdamart,
     **options,
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray]:
     """Scores of a ranker that is trained on labels (the expert of de Haan and Hager 2024).
 
     The queries of each fold are scored by trees of the other folds. The published evaluation cut
     scores per query by numbers of documents. So the trees without the first fold scored all
-    queries, four in five of them seen in training. `in_sample` does this.
+    queries, four in five of them seen in training.
 
     Args:
         rankings: the labelled queries.
         labels: [rows] whole numbers, 0 to 30.
         folds: number of folds of neighbouring queries, 2 or more.
-        in_sample: whether to score all queries with the trees without the first fold.
         train: (rankings, labels, **options) -> predict([rows, width] features) -> [rows] scores.
         options: of `train`, such as `trees`, `leaves` and `learning_rate`.
 
     Returns:
-        [rows] float64 scores; higher ranks first. Scores of different folds are not comparable.
+        [rows] float64 scores; higher ranks first. Scores of different folds are not comparable. And
+        the scores of all queries by the trees without the first fold.
     """
     offsets = rankings.offsets
     rows = np.arange(len(rankings.query))
-    scores = np.empty(len(rows))
+    scores, in_sample = np.empty(len(rows)), np.empty(len(rows))
     for fold in contiguous_folds(len(offsets) - 1, folds):
         held = (rows >= offsets[fold.start]) & (rows < offsets[fold.stop])
         predict = train(rankings.take(~held), labels[~held], **options)
-        if in_sample:
-            return predict(rankings.features)
         scores[held] = predict(rankings.features[held])
-    return scores
+        if not fold.start:
+            in_sample = predict(rankings.features)
+    return scores, in_sample

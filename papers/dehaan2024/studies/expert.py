@@ -27,10 +27,12 @@ def run(
     """
     lists = read_rankings(inputs[ANNOTATIONS])
     options = {"trees": trees, "leaves": leaves, "learning_rate": learning_rate}
-    rows = []
-    for folds in ("published", "held out"):
-        scores = cross_fitted(lists, lists.label, in_sample=folds == "published", **options)
-        rows += [{"folds": folds, **row} for row in measured(lists, scores)]
+    held_out, published = cross_fitted(lists, lists.label, **options)
+    rows = [
+        {"folds": folds, **row}
+        for folds, scores in (("published", published), ("held out", held_out))
+        for row in measured(lists, scores)
+    ]
     table = pd.DataFrame(rows).assign(position=None)
     return table.astype({"position": "Int64", "query": "Int64", "value": float})
 
