@@ -303,7 +303,7 @@ def test_marks_of_ten_runs():
 
 def test_drawings_draw(theories, printed):
     curves = budgets.table(made_up(2), printed, needs=NEEDS, metric="ndcg@10")
-    assert len(budgets.draw(curves, label="nDCG@10").axes) == 3
+    assert len(budgets.draw(curves, label="nDCG@10").axes) == 6
     theirs = curves[curves["source"] == "published"]
     assert theirs.groupby(["dataset", "method"]).size()["mslr"].tolist() == [1, 7, 7, 7, 7]
     assert set(theirs.query("n < 10")["method"]) == {"ips"}, "runs of IPS on Yahoo are missing"

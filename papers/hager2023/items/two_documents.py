@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from twotowers.claims.statistics import over_seeds, select
+from twotowers.claims.statistics import compare, select
 from twotowers.report.charts import Curves
 
 KINDS = {"pbm": "Click model", "ips": "Pointwise IPS"}
@@ -17,10 +17,10 @@ CURVES = {
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per loss, curve and estimate; the minimum of each curve."""
-    rows = select(results, setting="theory", metric=["toy_loss", "toy_minimum"])
+    """One row per loss, curve, estimate and source; the minimum of each curve."""
     keys = ["kind", "curve", "metric", "estimate"]
-    return over_seeds(rows, keys).assign(source="reproduced")
+    where = {"setting": "theory", "metric": ["toy_loss", "toy_minimum"]}
+    return compare(results, published, keys, **where)
 
 
 def draw(table: pd.DataFrame) -> Figure:
