@@ -217,4 +217,6 @@ def test_few_seeds_have_whiskers_of_one_standard_deviation():
     assert chart.legend()[-1].get_marker() == "|"
     many = Curves(chart.table.assign(n=40), by={"c": {"a": "a"}})
     assert many.interval == "95 % interval"
-    assert isinstance(many.legend()[-1], Patch)
+    assert many.legend()[-1].get_marker() == "|"
+    long = Curves(pd.concat([many.table] * 10), by={"c": {"a": "a"}})
+    assert isinstance(long.legend()[-1], Patch)

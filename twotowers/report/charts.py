@@ -10,8 +10,8 @@ it on a figure:
 The plot is a `seaborn.objects.Plot`. What is drawn is what the table holds: seaborn estimates
 nothing. The column `source` says in which voice a row is drawn:
 
-- reproduced: solid, coloured, with markers, and whiskers from `low` to `high`, or a band on curves
-  that are long or of many seeds;
+- reproduced: solid, coloured, with markers, and whiskers from `low` to `high`, or a band on long
+  curves;
 - published: thin, dashed and faded, dots are open, so that it does not compete;
 - truth: black and dotted, a reference line without markers.
 
@@ -53,8 +53,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">")
 FEW_SEEDS = 9
 """Up to so many seeds a whisker or a band is one standard deviation over them."""
 SHORT = 12
-"""Points of a curve that each have a marker, and of few seeds a whisker: bands would hide each
-other."""
+"""Points of a curve that each have a marker and a whisker: bands would hide each other."""
 BAND_ALPHA = 0.18
 REPRODUCED = {"linewidth": 1.4, "linestyle": "-"}
 PUBLISHED = {"linewidth": 0.9, "linestyle": (0, (4, 2)), "alpha": 0.6}
@@ -241,7 +240,6 @@ class Curves(Chart):
     """
 
     _dot = ""
-    _few = False
 
     def __post_init__(self) -> None:
         table = self.table
@@ -253,7 +251,6 @@ class Curves(Chart):
                 table = table.assign(**{name: end.where(few, table[name])})
             object.__setattr__(self, "table", table)
             object.__setattr__(self, "interval", "± 1 sd over seeds")
-            object.__setattr__(self, "_few", True)
 
     _with_intervals = SOURCES[:1]
 
@@ -281,7 +278,7 @@ class Curves(Chart):
     @property
     def _whiskers(self) -> bool:
         places = self._ours.groupby([*self.by, *self.col, *self.row], observed=True)
-        return self._few and places.size().max() <= SHORT
+        return bool(places.size().max() <= SHORT)
 
     def _marked(self, x: str) -> pd.Series:
         """The values that get a marker; all of a short curve.
