@@ -209,14 +209,23 @@ def test_a_table_of_lanes_has_a_column_per_value():
 def test_few_seeds_have_whiskers_of_one_standard_deviation():
     values = np.array([0.1, 0.2, 0.6])
     low, high = mean_interval(values.mean(), values.std(ddof=1), 3)
-    rows = {"value": [values.mean(), 0.5], "low": [low, 0.4], "high": [high, 0.6], "n": [3, 40]}
-    chart = Curves(pd.DataFrame({**rows, "source": "reproduced", "c": "a"}), by={"c": {"a": "a"}})
-    assert chart.table["high"].tolist() == pytest.approx([0.3 + values.std(ddof=1), 0.6])
-    assert chart.table["low"].tolist() == pytest.approx([0.3 - values.std(ddof=1), 0.4])
-    assert chart.interval == "± 1 sd over seeds"
-    assert chart.legend()[-1].get_marker() == "|"
-    many = Curves(chart.table.assign(n=40), by={"c": {"a": "a"}})
+    ours = {"value": values.mean(), "low": low, "high": high, "n": 3, "source": "reproduced"}
+    theirs = {**ours, "source": "published"}
+    few, many = (
+        Curves(pd.DataFrame([{**ours, "n": n}, theirs]).assign(c="a"), by={"c": {"a": "a"}})
+        for n in (3, 40)
+    )
+    ends = few.table.loc[0, ["low", "high"]]
+    assert ends.tolist() == pytest.approx([0.3 - values.std(ddof=1), 0.3 + values.std(ddof=1)])
+    assert few.interval == "± 1 sd over seeds"
+    # Of many seeds an interval, however few the published have.
+    assert many.table.loc[0, ["low", "high"]].tolist() == [low, high]
     assert many.interval == "95 % interval"
-    assert many.legend()[-1].get_marker() == "|"
-    long = Curves(pd.concat([many.table] * 10), by={"c": {"a": "a"}})
-    assert isinstance(long.legend()[-1], Patch)
+    assert _whisker_or_band(few) == _whisker_or_band(many) == "|"
+    assert _whisker_or_band(Curves(pd.concat([many.table] * 20), by={"c": {"a": "a"}})) is None
+
+
+def _whisker_or_band(chart: Curves) -> str | None:
+    """The marker of what the legend calls the interval; a band has none."""
+    (entry,) = [entry for entry in chart.legend() if entry.get_label() == chart.interval]
+    return None if isinstance(entry, Patch) else entry.get_marker()

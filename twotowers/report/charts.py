@@ -42,6 +42,8 @@ from twotowers.report import comparison
 from twotowers.report.figures import GREY, PAGE_WIDTH, STYLE, page, style
 
 SOURCES = (*comparison.SOURCES, comparison.TRUTH)
+PANELS = {"reproduced": "Reproduced", "published": "Published"}
+"""Titles of panels of ours and of the published."""
 Names = Mapping[str, Mapping[Hashable, str]]
 """One column, and the names of those of its values that are drawn, in their order."""
 
@@ -92,6 +94,15 @@ def ranks(plot: so.Plot, last: int) -> so.Plot:
 
 def _number(value: float, _: int | None = None) -> str:
     return f"{value:g}".replace("-", "−")
+
+
+def in_panels(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with its sources in a column panel (see PANELS), and one voice for both.
+
+    The published have no intervals.
+    """
+    ends = table[["low", "high"]].where(table["source"] == SOURCES[0], axis="index")
+    return table.assign(panel=table["source"], source=SOURCES[0], **ends)
 
 
 def with_truth(table: pd.DataFrame, keys: Sequence[str], truth: Callable) -> pd.DataFrame:
@@ -243,12 +254,11 @@ class Curves(Chart):
 
     def __post_init__(self) -> None:
         table = self.table
-        few = table["n"].between(2, FEW_SEEDS) & table["low"].notna() if "n" in table else []
-        if any(few):
-            n = table["n"].where(few).astype(float)
+        ours = table[table["source"] == SOURCES[0]]
+        if "n" in table and 2 <= ours["n"].max() <= FEW_SEEDS:
+            n = table["n"].where(table["n"] > 1).astype(float)
             sd = (table["high"] - table["low"]) / 2 * np.sqrt(n) / quantile(n - 1)
-            for name, end in (("low", table["value"] - sd), ("high", table["value"] + sd)):
-                table = table.assign(**{name: end.where(few, table[name])})
+            table = table.assign(low=table["value"] - sd, high=table["value"] + sd)
             object.__setattr__(self, "table", table)
             object.__setattr__(self, "interval", "± 1 sd over seeds")
 

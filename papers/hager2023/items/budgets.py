@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 
 from papers.hager2023.grid import DATASETS, METHODS, PRODUCTION, of_method
 from twotowers.claims.statistics import from_moments, over_seeds, select
-from twotowers.report.charts import Curves
-from twotowers.report.drawings.lines import SOURCES
+from twotowers.report.charts import PANELS, Curves, in_panels
 
 KEYS = ["dataset", "method", "sessions", "metric"]
 
@@ -39,11 +38,10 @@ def draw(table: pd.DataFrame, *, label: str) -> Figure:
     Our intervals are cut at 0 and 1. The published have none here, and none of their budgets below
     ours, which would set the axis: the csv has them. Dotted: the production ranker of each.
     """
-    table = table.assign(panel=table["source"], source="reproduced")
-    ours = table["panel"] == "reproduced"
-    table["low"] = table["low"].clip(lower=0).where(ours)
-    table["high"] = table["high"].clip(upper=1).where(ours)
-    table = table[table["sessions"] >= table.loc[ours, "sessions"].min()]
+    table = in_panels(table)
+    table = table.assign(low=table["low"].clip(lower=0), high=table["high"].clip(upper=1))
+    first = select(table, panel="reproduced")["sessions"].min()
+    table = table[table["sessions"] >= first]
     production = table["method"] == PRODUCTION
     places = ["dataset", "panel"]
     level = table[production].groupby(places, as_index=False)["value"].mean()
@@ -53,7 +51,7 @@ def draw(table: pd.DataFrame, *, label: str) -> Figure:
         pd.concat([table[~production], level.assign(source="truth")], ignore_index=True),
         by={"method": METHODS},
         col={"dataset": {name: title for name, title in DATASETS.items() if name in drawn}},
-        row={"panel": SOURCES},
+        row={"panel": PANELS},
         truth="production ranker",
     )
     plot = chart.plot("sessions").scale(x="log").share(y="col")

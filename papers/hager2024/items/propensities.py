@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from papers.hager2024.names import ESTIMATORS
 from twotowers.claims.statistics import from_moments, over_seeds, select
-from twotowers.report.charts import Curves, ranks
+from twotowers.report.charts import PANELS, Curves, in_panels, ranks
 
 HARVESTED, EM = "harvested", "regression_em"
 SHOWN = 10
@@ -34,12 +34,11 @@ def draw(table: pd.DataFrame) -> Figure:
     """Two panels, ours and the published, on a logarithmic axis."""
     rows = table[(table["position"] <= SHOWN) & table["value"].gt(0)]
     ours = rows[rows["source"] == "reproduced"]
-    both = {"reproduced": "ours, on the stand-in", "published": "published"}
     em = ours.loc[ours["estimator"] == EM, "setting"]
     if "ours-regression-em" in set(em):
         rows = rows[rows["setting"] != "baidu-regression-em"]
-    rows = rows.assign(panel=rows["source"], source="reproduced")
-    chart = Curves(rows, by={"estimator": ESTIMATORS}, col={"panel": both})
+    rows = in_panels(rows)
+    chart = Curves(rows, by={"estimator": ESTIMATORS}, col={"panel": PANELS})
     plot = chart.plot("position").label(y="Examination, relative to position 1")
     figure = chart.figure(ranks(plot, SHOWN).share(y=True))
     # A logarithmic scale of seaborn would draw the ends of bands at powers of ten of themselves.

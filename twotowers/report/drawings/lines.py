@@ -12,9 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from twotowers.claims.statistics import compare, select, without_levels
-from twotowers.report.charts import Curves, symbols, ticks
+from twotowers.report.charts import PANELS, Curves, in_panels, symbols, ticks
 
-SOURCES = {"reproduced": "Reproduced", "published": "Published"}
 LANES = ("strength", "temperature", "weighting")
 
 
@@ -61,9 +60,9 @@ def draw(
         curves: The lane whose values are curves.
         symbol: What the legend calls that lane.
     """
-    one, sources = len(settings) == 1, {"panel": SOURCES}
+    one, sources = len(settings) == 1, {"panel": PANELS}
     chart = Curves(
-        table.assign(panel=table["source"]),
+        in_panels(table),
         by={curves: symbols(symbol, table[curves])},
         col=sources if one else {"setting": settings},
         row={} if one else sources,
