@@ -97,10 +97,7 @@ def _number(value: float, _: int | None = None) -> str:
 
 
 def in_panels(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with its sources in a column panel (see PANELS), and one voice for both.
-
-    The published have no intervals.
-    """
+    """The table with its sources as panels (PANELS) of one voice; the published lose intervals."""
     ends = table[["low", "high"]].where(table["source"] == SOURCES[0], axis="index")
     return table.assign(panel=table["source"], source=SOURCES[0], **ends)
 
