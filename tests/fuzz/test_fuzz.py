@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.targets import TARGETS, Target
 
-INPUTS = int(os.environ.get("FUZZ", "200"))
+INPUTS = int(os.environ.get("FUZZ", "100"))
 MOST_SECONDS = 5
 """Of CPU time, so that a busy machine makes no faults."""
 

@@ -1,4 +1,7 @@
-"""Each rule's script on tiny inputs, called as the runner calls it; and the runner itself."""
+"""Scripts of rules on tiny inputs, called as the runner calls them; and the runner itself.
+
+Tests of the pipeline run those of policies, clicks, fits, studies, items and claims.
+"""
 
 from __future__ import annotations
 
@@ -17,30 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from papers.hager2025.claims import CLAIMS
-from scripts import (
-    draw_item,
-    fetch_dataset,
-    fit_setting,
-    generate_standin,
-    judge_claims,
-    parse_dataset,
-    preprocess,
-    run_study,
-    runner,
-    simulate_clicks,
-    train_policy,
-)
+from scripts import draw_item, fetch_dataset, generate_standin, parse_dataset, preprocess, runner
 from tests.items import experiment
-from tests.tasks import setting_of
-from tests.training import short
-from twotowers.claims.claims import NOT_TESTABLE
+from twotowers.claims.longform import write_results
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.sources import Source, resolve, source
 from twotowers.errors import InputError
-from twotowers.experiment import fields
-from twotowers.experiment.any_log import AnyLog
-from twotowers.experiment.objects import dumped
 from twotowers.files.rankings import read_rankings
 from twotowers.logs.counting import seen
 from twotowers.logs.observed import observed_splits
@@ -51,117 +36,24 @@ from twotowers.standins.logs import generate_log
 from twotowers.workflow.records import read
 
 DATA = ROOT.parent / "shared" / "data"
-PAPER = "hager2025"
 QUERIES = {"train": 12, "validation": 6, "test": 6}
-SESSIONS = {"train": 400, "validation": 200, "test": 300}
-STRENGTHS, TEMPERATURES = [-1, 1], [0, 0.333, 1]
-BRIEF = short(0.01, batch=4, epochs=2, weight_decay=1e-4, steps=3, min_delta=1e-5)
-SIMULATED = {
-    "name": "all",
-    "dataset": "mslr30k",
-    "relevance": "linear",
-    "positions": 25,
-    "policy": {"ranker": "linear", "strength": STRENGTHS, "temperature": TEMPERATURES},
-    "sessions": SESSIONS,
-}
-SETTING = {
-    "log": SIMULATED,
-    "model": {"tower": "linear"},
-    "method": {"kind": "likelihood", "weighting": ["none", "ips"]},
-    "training": BRIEF,
-}
-STUDY = {"module": "appendix_a", "parameters": {"documents": 120, "views": 10, "impressions": 2000}}
-NOTE = "Data: generated stand-in for mslr30k. Scale: tiny. Seeds: 7."
-
-
-# All stages on a stand-in of two dozen queries. Each stage reads the output of the one before.
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("pipeline")
-
-
-@pytest.fixture(scope="module")
-def raw(folder) -> dict[str, Path]:
-    paths = {split: folder / "raw" / f"{split}.parquet" for split in SPLITS}
+def raw(tmp_path_factory) -> dict[str, Path]:
+    """A stand-in of two dozen queries."""
+    folder = tmp_path_factory.mktemp("raw")
+    paths = {split: folder / f"{split}.parquet" for split in SPLITS}
     for split, path in paths.items():
         settings = {"standin": "rankings", "name": "mslr30k", "size": QUERIES[split], "seed": 0}
         generate_standin.main([], [path], split=split, **settings)
     return paths
 
 
-@pytest.fixture(scope="module")
-def rankings(folder, raw) -> SimpleNamespace:
-    return prepared(folder / "rankings", raw, {"prepare": "top_labels", "top": 25}, label_max=4)
-
-
 def prepared(folder: Path, raw: dict[str, Path], steps: dict, label_max: float) -> SimpleNamespace:
     ready = SimpleNamespace(**{split: folder / f"{split}.parquet" for split in SPLITS})
     preprocess.main(SimpleNamespace(**raw), ready, steps=steps, label_max=label_max)
     return ready
-
-
-@pytest.fixture(scope="module")
-def policy(folder, rankings) -> Path:
-    path = folder / "policy.parquet"
-    train_policy.main(rankings, [path], relevance="linear", ranker="linear", settings=BRIEF, seed=7)
-    return path
-
-
-def simulate(policy: Path, path: Path, log: dict = SIMULATED) -> Path:
-    said = dumped(fields.read(AnyLog, log))
-    simulate_clicks.main({"policy": policy}, [path], paper=PAPER, log=said, seed=7)
-    return path
-
-
-@pytest.fixture(scope="module")
-def clicks(folder, policy) -> Path:
-    return simulate(policy, folder / "clicks.parquet")
-
-
-@pytest.fixture(scope="module")
-def fit(folder, rankings, policy, clicks) -> Path:
-    path = folder / "fit.parquet"
-    inputs = {**vars(rankings), "policy": policy, "clicks": clicks}
-    job = {
-        "paper": PAPER,
-        "name": "misfit-linear",
-        "setting": dumped(setting_of(SETTING)),
-        "seed": 7,
-    }
-    fit_setting.main(inputs, [path], **job)
-    return path
-
-
-@pytest.fixture(scope="module")
-def study(folder, rankings) -> Path:
-    path = folder / "study.parquet"
-    run_appendix(rankings, path, name="appendix_a")
-    return path
-
-
-def run_appendix(rankings: SimpleNamespace, path: Path, *, name: str) -> None:
-    run_study.main(rankings, [path], paper=PAPER, name=name, **STUDY, seed=7)
-
-
-def drawn(folder: Path, item: str, inputs: list[Path], *kinds: str) -> SimpleNamespace:
-    outputs = {kind: folder / "figures" / "smoke" / PAPER / f"{item}.{kind}" for kind in kinds}
-    found = experiment(PAPER).items[item]
-    job = {"module": found.drawing(PAPER).module.__name__, "drawing": found.parameters}
-    outputs = SimpleNamespace(**outputs)
-    draw_item.main(inputs, outputs, **job, paper=PAPER, name=item, note=NOTE, caption="Unused")
-    return outputs
-
-
-@pytest.fixture(scope="module")
-def figure(folder, study) -> SimpleNamespace:
-    return drawn(folder, "appendixA", [study], "pdf", "svg", "csv")
-
-
-@pytest.fixture(scope="module")
-def table(folder, fit) -> SimpleNamespace:
-    return drawn(folder, "grid", [fit], "tex", "csv")
 
 
 @pytest.mark.parametrize(
@@ -171,13 +63,17 @@ def table(folder, fit) -> SimpleNamespace:
         ({"metric": "ndgc@10"}, "draw.columns: 'ndgc@10' is measured by no .* mean 'ndcg@10'"),
     ],
 )
-def test_a_drawing_that_finds_nothing_says_so(folder, fit, column, said):
-    item = experiment(PAPER).items["grid"]
+def test_a_drawing_that_finds_nothing_says_so(tmp_path, column, said):
+    lane = {"strength": 1.0, "temperature": 0.0, "weighting": "none"}
+    rows = pd.DataFrame({"metric": ["ndcg@10", "position_bias"], "position": [None, 5], **lane})
+    write_results(rows.assign(value=0.5), tmp_path / "fit", paper="p", setting="s", seed=1)
+    item = experiment("hager2025").items["grid"]
     draw = item.parameters | {"columns": [{"heading": "nDCG@10", **column}]}
-    job = {"module": item.drawing(PAPER).module.__name__, "drawing": draw}
-    outputs = SimpleNamespace(tex=folder / "none.tex", csv=folder / "none.csv")
+    job = {"module": item.drawing("hager2025").module.__name__, "drawing": draw}
+    job |= {"paper": "hager2025", "name": "", "note": "", "caption": ""}
+    outputs = SimpleNamespace(tex=tmp_path / "none.tex", csv=tmp_path / "none.csv")
     with pytest.raises(InputError, match=said):
-        draw_item.main([fit], outputs, **job, paper=PAPER, name="", note=NOTE, caption="Unused")
+        draw_item.main([tmp_path / "fit"], outputs, **job)
     assert not outputs.csv.exists()
 
 
@@ -186,18 +82,6 @@ def test_a_misspelt_metric_among_others_is_refused(draw):
     with pytest.raises(InputError, match="did you mean 'ndcg'"):
         draw_item.check_metrics({"kind": "sweep", **draw}, {"ndcg", "epochs"})
     draw_item.check_metrics({"metrics": ["ndcg"], "metric": "epochs"}, {"ndcg", "epochs"})
-
-
-@pytest.fixture(scope="module")
-def claims(folder, fit, study) -> Path:
-    path = folder / "claims" / f"{PAPER}.csv"
-    needs = {name: ["misfit-linear"] for claim in CLAIMS for name in claim.items}
-    needs |= {"appendixA": ["appendix_a"]}
-    data = {"misfit-linear": "stand-in", "appendix_a": "simulation"}
-    files = {"gates": folder / "gates.csv", "findings": folder / "findings.json"}
-    outputs = SimpleNamespace(claims=path, **files)
-    judge_claims.main([fit, study], outputs, paper=PAPER, needs=needs, data=data)
-    return path
 
 
 @pytest.mark.parametrize("log10", [False, True])
@@ -209,65 +93,6 @@ def test_ultras_preparation_is_that_of_all_splits_at_once(raw, tmp_path, log10):
         found = read_rankings(getattr(paths, split))
         for name in ("query", "document", "label", "features"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-
-
-def test_a_policy_scores_and_ranks_every_document_of_every_split(policy, rankings):
-    table = pd.read_parquet(policy)
-    assert table.columns.tolist() == ["split", "query", "document", "relevance", "score", "rank"]
-    for split, rows in table.groupby("split"):
-        lists = read_rankings(getattr(rankings, split))
-        assert rows["query"].tolist() == lists.query.tolist()
-        assert rows["document"].tolist() == lists.document.tolist()
-    assert table["relevance"].between(0, 4).all()
-    assert np.isfinite(table["score"]).all()
-    for _, rows in table.sort_values("rank").groupby(["split", "query"]):
-        assert rows["rank"].tolist() == list(range(1, len(rows) + 1))
-        assert rows["score"].is_monotonic_decreasing
-
-
-def test_a_log_does_not_depend_on_which_other_strengths_there_are(clicks, policy, tmp_path):
-    log = SIMULATED | {"policy": SIMULATED["policy"] | {"strength": [1]}}
-    alone = pd.read_parquet(simulate(policy, tmp_path / "alone.parquet", log))
-    lanes = pd.read_parquet(clicks).query("strength == 1")
-    pd.testing.assert_frame_equal(alone, lanes.reset_index(drop=True))
-
-
-def test_a_fit_measures_every_lane(fit):
-    table = pd.read_parquet(fit)
-    assert set(table["paper"]) == {PAPER}
-    assert set(table["setting"]) == {"misfit-linear"}
-    assert set(table["model"]) == {"additive"}
-    assert set(table["method"]) == {"likelihood"}
-    assert set(table["seed"]) == {7}
-    lanes = table.groupby(["strength", "temperature", "weighting"])
-    assert len(lanes) == len(STRENGTHS) * len(TEMPERATURES) * 2
-    assert np.isfinite(table["value"]).all()
-
-
-def test_a_figure_says_where_its_data_came_from(figure):
-    assert figure.pdf.read_bytes().startswith(b"%PDF")
-    assert NOTE in figure.svg.read_text()
-    assert set(pd.read_csv(figure.csv)["source"]) == {"reproduced"}
-
-
-def test_a_table_says_where_its_data_came_from(table):
-    assert table.tex.read_text().startswith(f"% {NOTE}\n")
-    rows = pd.read_csv(table.csv)
-    assert set(rows["source"]) == {"reproduced", "published"}
-    assert set(rows.query("source == 'reproduced'")["setting"]) == {"misfit-linear"}
-
-
-def test_a_claim_without_results_is_not_testable(claims):
-    table = pd.read_csv(claims, keep_default_na=False)
-    assert table["claim"].tolist() == [claim.id for claim in CLAIMS]
-    assert set(table["paper"]) == {PAPER}
-    appendix = table["item"] == "appendixA"
-    assert (table.loc[appendix, "verdict"] != NOT_TESTABLE).all()
-    assert set(table.loc[appendix, "stands_on"]) == {"simulation"}
-    assert set(table.loc[~appendix, "stands_on"]) == {"stand-in"}
-    linear = table[table["claim"].isin(["1a", "2", "11a", "13"])]
-    assert (linear["verdict"] == NOT_TESTABLE).all()
-    assert (linear["reason"] != "").all()
 
 
 # Click logs

@@ -31,9 +31,14 @@ def test_the_committed_table_misses_no_other_target(name):
 
 
 @pytest.mark.parametrize("name", ["baidu_ultr_uva", "baidu_mlm"])
-def test_the_committed_table_has_what_is_measured(name):
-    found = table_of(name, MEASURES[name]()).astype(str)
-    pd.testing.assert_frame_equal(found, committed(name))
+def test_the_committed_table_has_what_is_measured(name, monkeypatch):
+    """But for the row of fits, which would take half a minute."""
+    monkeypatch.setattr(logs, "fits_of", lambda files, names: dict.fromkeys(names, 0))
+    monkeypatch.setattr(logs, "perplexity", float)
+    found, expected = table_of(name, MEASURES[name]()).astype(str), committed(name)
+    measured = ~expected["quantity"].str.startswith("perplexity of")
+    pd.testing.assert_frame_equal(found[measured], expected[measured])
+    assert measured.sum() > 10
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in divide")  # constant columns

@@ -17,8 +17,6 @@ from twotowers.files.yamls import read_yaml
 from twotowers.root import ROOT
 
 CONFIG = read_yaml(ROOT / "config.yaml")
-SCALES = ("smoke", "laptop", "paper")
-PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
 
 EXPERIMENT = yaml.safe_load("""
 title: T
@@ -446,15 +444,6 @@ def test_a_method_of_bias_alone_may_be_tested_on_other_queries(load, method):
 def test_unknown_paper():
     with pytest.raises(InputError, match=r"papers: 'hager2052' .*did you mean 'hager2025'"):
         load_paper("hager2052", read_config(CONFIG))
-
-
-@pytest.mark.parametrize("paper", PAPERS)
-@pytest.mark.parametrize("scale", SCALES)
-def test_every_scale_of_every_paper_loads(paper, scale):
-    found = load_paper(paper, read_config(CONFIG | {"scale": scale}))
-    assert found.seeds
-    assert {setting.log.name for setting in found.settings.values()} <= found.logs.keys()
-    assert all(need in found.needs for item in found.items.values() for need in item.needs)
 
 
 # YAML

@@ -1,7 +1,5 @@
 """The command that tests a click log, and its messages."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -9,7 +7,6 @@ import pyarrow.feather
 import pytest
 
 import twotowers as tt
-from tests.running import ran
 from twotowers.analysis.identification import any_log, count_columns
 from twotowers.commands.main import main
 from twotowers.errors import InputError
@@ -267,14 +264,6 @@ def test_many_repairs_are_counted(tmp_path, capsys):
     assert "and 30 more)" in out
     assert "pairs of bias factors to treat as one: 49, at a total distance of 49:" in out
     assert out.splitlines()[-1] == "  and 29 more"
-
-
-def test_it_runs_as_a_module(tmp_path):
-    path = write(tmp_path / "log.csv", APART)
-    arguments = [path, "--feature", "document", "--bias", "positon"]
-    done = ran([sys.executable, "-m", "twotowers", "identify", *arguments])
-    assert done.returncode == 2
-    assert "did you mean 'position'?" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["querry", "document", "position", "width"])

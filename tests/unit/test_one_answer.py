@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 import twotowers as tt
-from tests.logs import to_sessions
 from tests.tasks import setting_of
 from twotowers.commands.main import main
 from twotowers.fits.models import model_of
@@ -19,10 +18,9 @@ POSITIONS = 10
 SHARES = {"train": 0.7, "validation": 0.1, "test": 0.2}
 SEED = 3
 PRIORS = [None, (2.0, 0.5), (4.0, 0.2)]
-FURTHER = ["dependent_click_simplified", "simplified_bayesian_counted"]
-"""Click models without a short name."""
-CASES = [*zip([*MODELS, *FURTHER], cycle(PRIORS)), *product(["dbn"], PRIORS)]
-"""Every model with one of the priors, and one model with all."""
+WAYS = ["pbm", "cm", "dctr", "ubm", "simplified_bayesian_counted"]
+"""EM of cells and of pages, counting of both, and a model without a short name."""
+CASES = [*zip(WAYS, cycle(PRIORS)), *product(["dbn"], PRIORS)]
 TOLERANCE = 1e-10
 """Of EM, by all three, so that what is left of its steps is below what is compared."""
 
@@ -68,7 +66,7 @@ def test_python_and_yaml_agree(sessions, parts, model, prior):
         assert found[ours] == pytest.approx(means[theirs], rel=1e-6), ours
 
 
-@pytest.mark.parametrize(("model", "prior"), [*zip(MODELS, cycle([(1.0, 0.5), *PRIORS[1:]]))])
+@pytest.mark.parametrize(("model", "prior"), [("dctr", (1.0, 0.5)), ("ubm", (4.0, 0.2))])
 def test_python_and_the_command_agree(sessions, tmp_path, model, prior):
     out = tmp_path / "fit.parquet"
     options = ["--model", model, "--prior", str(prior[0]), "--prior-mean", str(prior[1])]
@@ -89,17 +87,3 @@ def test_pages_and_their_counts_agree(sessions, model):
         if keys:
             one, other = (each.sort_values(keys, ignore_index=True) for each in (one, other))
         pd.testing.assert_frame_equal(one, other, rtol=1e-5, check_dtype=False)
-
-
-def test_a_csv_and_a_frame_have_the_same_answer(sessions, tmp_path):
-    pages = pd.read_parquet(sessions).head(100)
-    rows = pages[["query", "documents", "clicks"]].explode(["documents", "clicks"])
-    rows = rows.rename_axis("session").rename(columns={"documents": "document"}).reset_index()
-    rows["position"] = rows.groupby("session").cumcount() + 1
-    rows["clicks"] = rows["clicks"].astype(int)
-    rows.to_csv(tmp_path / "log.csv", index=False)
-    to_sessions(tmp_path / "log.csv", tmp_path / "sessions.parquet", format="rows")
-    given = [rows, tmp_path / "log.csv", tmp_path / "sessions.parquet"]
-    found = [tt.fit(each, "ubm").relevance() for each in given]
-    for other in found[1:]:
-        pd.testing.assert_frame_equal(found[0], other, check_dtype=False)

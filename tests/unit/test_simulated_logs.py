@@ -1,6 +1,7 @@
 """Simulated logs: page by page, and as cells in both layouts."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.unit.simulated import (
@@ -212,6 +213,12 @@ def test_listed_cells_are_the_dense_ones(folder, monkeypatch, user, sessions):
         for left, right in zip(*(vars(each.counts).values() for each in (one, other)), strict=True):
             np.testing.assert_array_equal(left, right)
         assert one.counts.impressions.sum() > one.counts.clicks.sum() > 0
+
+
+def test_a_log_does_not_depend_on_which_other_strengths_there_are(folder):
+    one = simulated(folder, "one-strength", policy=LOG["policy"] | {"strength": [1]})
+    lanes = pd.read_parquet(simulated(folder, "cells")).query("strength == 1")
+    pd.testing.assert_frame_equal(pd.read_parquet(one), lanes.reset_index(drop=True))
 
 
 def test_listed_cells_are_read_as_they_were_written(folder, monkeypatch, tmp_path):

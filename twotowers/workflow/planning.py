@@ -10,7 +10,7 @@ import gc
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,8 @@ class Planner(Targets):
 
     def __init__(self, config: RunConfig, papers: Mapping[str, Paper], root: Path = ROOT):
         super().__init__(config, papers, root)
-        self.code = partial(code_digest, root=self.root)
+        # Hundreds of jobs have the same code.
+        self.code = cache(partial(code_digest, root=self.root))
 
     def raw(self, dataset: str, part: str) -> str:
         """Where a part of a data set is."""
@@ -184,21 +185,21 @@ class Planner(Targets):
         if inputs is None:
             return
         dataset = log.datasets[0] if log.datasets else "lists"
+        name = f"{key}|{dataset}|{log.name}|{seed}"
+        if name in jobs["clicks"]:
+            return  # of another setting
         said = dumped(log)
-        jobs["clicks"].setdefault(
-            f"{key}|{dataset}|{log.name}|{seed}",
-            {
-                "inputs": inputs,
-                "params": {
-                    "code": self.code(
-                        "scripts/simulate_clicks.py", *sorted({*files_of(said, self.root)})
-                    ),
-                    "paper": key,
-                    "log": said,
-                    "seed": seed,
-                },
+        jobs["clicks"][name] = {
+            "inputs": inputs,
+            "params": {
+                "code": self.code(
+                    "scripts/simulate_clicks.py", *sorted({*files_of(said, self.root)})
+                ),
+                "paper": key,
+                "log": said,
+                "seed": seed,
             },
-        )
+        }
         if ranking := log.ranking(seed):
             self._policy(jobs, key, dataset, **ranking)
 
