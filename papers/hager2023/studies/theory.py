@@ -30,8 +30,8 @@ from twotowers.claims.published import bands, runs
 from twotowers.claims.statistics import select
 from twotowers.models.position_based import PositionBased
 
-EXAMINED = (1.0, 0.8, 0.6, 0.4, 0.2)
-"""Examination probabilities of Figure 2.1. The authors draw 1/k of ten ranks."""
+EXAMINED = tuple(round(1 / rank, 6) for rank in range(1, 11))
+"""Examination probabilities of Figure 2.1: those of the authors' curves, in their digits."""
 RELEVANCE = 0.5
 ESTIMATES = np.linspace(0.02, 0.98, 97)
 # Figure 2.3: relevance and examination of two documents, as in the authors' curves.
