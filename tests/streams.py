@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from twotowers.logs.counting import count_cells
+from twotowers.logs.counted import count_cells
 from twotowers.logs.sessions import Stream
+
+
+def seen(log: pa.Table) -> dict[str, int]:
+    """What the reader counted beside clicks, such as pages left out, from the log's metadata."""
+    return {name.decode(): int(count) for name, count in (log.schema.metadata or {}).items()}
 
 
 def cells_of(stream: Stream) -> pa.Table:

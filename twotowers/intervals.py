@@ -31,3 +31,23 @@ def interval(
     """Low and high end around a value with a standard error, of any shape; see `quantile`."""
     half = quantile(freedom, level=level) * np.asarray(error, float)
     return value - half, value + half
+
+
+def ratio(sums: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
+    """A ratio of sums over clusters, and its standard error if clusters are drawn at random.
+
+    The linearised variance of a ratio, with the correction C / (C - 1) of C clusters (Cochran 1977,
+    Section 6.3). Clusters of size 0 do not count. NaN stands for what is not known.
+
+    Example:
+        >>> ratio(np.array([1.0, 3.0]), np.array([1, 1]))
+        (2.0, 1.0)
+    """
+    sums, sizes = sums[sizes > 0], sizes[sizes > 0]
+    if not len(sizes):
+        return np.nan, np.nan
+    value = float(sums.sum() / sizes.sum())
+    if len(sizes) < 2:
+        return value, np.nan
+    spread = ((sums - value * sizes) ** 2).sum() * len(sizes) / (len(sizes) - 1)
+    return value, float(np.sqrt(spread) / sizes.sum())

@@ -25,13 +25,12 @@ import pandas as pd
 from benchmarks.pages import yes
 from benchmarks.validate.study import Study
 from scripts.filling import markdown
+from twotowers.analysis.feedback import follow_clicks, moves_after_clicks
 from twotowers.claims.statistics import select
 from twotowers.fitting.conditional import fit_conditional
-from twotowers.fitting.curves import Curve
+from twotowers.fitting.curves import Curve, active_users, cluster_by_user
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.sequential import Displays, fit_sequential
-from twotowers.fitting.users import active_users, cluster_by_user
-from twotowers.identifiability.feedback import follow_clicks, moves_after_clicks
 from twotowers.root import ROOT
 
 COVERAGE, SIZE = (0.92, 0.98), (0.03, 0.08)

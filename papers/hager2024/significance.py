@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from papers.hager2024.names import FEATURES, GROUPS, LOSS, RANKING
 from twotowers.claims.claims import NotTestable
-from twotowers.claims.paired import against_baseline
-from twotowers.claims.statistics import select
+from twotowers.claims.statistics import paired_p, select
 
 ALPHA = 0.01
 UNITS = {"run": "runs of queries", "query": "queries"}
-"""What may count as a pair: as published, and once per query."""
+"""What may count as a pair: as published, a query in a run; and a query, the mean of its runs."""
 CHANGE = "_change"
 """Ends the metric of a printed mark: 1 for better, -1 for worse, 0 for none."""
 
@@ -30,7 +30,7 @@ def changes(
     Args:
         results: With the values of every query, or with printed marks.
         features: The prefix of the settings.
-        unit: What counts as a pair; see `twotowers.claims.paired.against_baseline`.
+        unit: What counts as a pair; see `against_baseline`.
         metrics: Those to test.
 
     Returns:
@@ -56,11 +56,10 @@ def changes(
         values = select(rows, setting=own).rename(columns={"setting": "method"})
         measured = values.loc[values["method"] == own[0], "metric"].unique()
         values = values[values["metric"].isin(measured)]
-        means = against_baseline(
-            values, own[0], unit=unit, alpha=ALPHA, tests=len(own), by=["metric"]
-        )
-        means = means.rename(columns={"method": "setting", "change": "value"})
-        tested.append(means[["setting", "metric", "value"]])
+        for metric, each in values.groupby("metric"):
+            means = against_baseline(each, own[0], unit=unit, level=ALPHA / len(own))
+            means = means.rename(columns={"method": "setting", "change": "value"})
+            tested.append(means.assign(metric=metric)[["setting", "metric", "value"]])
     return pd.concat(tested, ignore_index=True)
 
 
@@ -76,3 +75,45 @@ def counted(results: pd.DataFrame) -> pd.DataFrame:
             ranking = changes(results, of, unit=unit, metrics=RANKING)["value"]
             rows += [(of, unit, sign, int(ranking.eq(sign).sum())) for sign in (1, -1)]
     return pd.DataFrame(rows, columns=["features", "unit", "sign", "value"])
+
+
+def against_baseline(
+    values: pd.DataFrame, baseline: str, *, unit: str, level: float
+) -> pd.DataFrame:
+    """Each method against the baseline, by paired t tests: the difference, p, and whether it is
+    significant.
+
+    The published tests have `unit` "run", and the level .01 divided by the number of methods with
+    the baseline among them (Hager 2026, Tables 3.3 to 3.5). A query's runs are then independent
+    pairs, although they share the query, so their number is too large. Unit "query" asks whether
+    the mean over these runs differs on other queries.
+
+    Args:
+        values: Columns method, query, seed and value: a number per query and run.
+        baseline: The method that the others are compared with.
+        unit: One of `UNITS`.
+        level: Of each test.
+
+    Returns:
+        Columns method, p (uncorrected), n (pairs), and change: 1 or -1 if the method's mean is
+        significantly higher or lower, else 0.
+
+    Example:
+        >>> values = pd.DataFrame({
+        ...     "method": ["naive"] * 4 + ["ips"] * 4, "query": [1, 1, 2, 2] * 2,
+        ...     "seed": [1, 2] * 4, "value": [1.0, 1.2, 3.0, 3.4, 1.5, 1.8, 3.6, 4.0],
+        ... })
+        >>> found = against_baseline(values, "naive", unit="run", level=0.01)
+        >>> found[["method", "n", "change"]].values.tolist()
+        [['ips', 4, 1]]
+    """
+    pair = ["query", "seed"] if unit == "run" else ["query"]
+    table = values.groupby([*pair, "method"], sort=False)["value"].mean().unstack(sort=False)
+    if table.isna().any(axis=None):
+        raise ValueError(f"methods have different values of {pair}")
+    rows = []
+    for method in table.columns.drop(baseline):
+        p = paired_p(table[method], table[baseline])
+        difference = (table[method] - table[baseline]).mean()
+        rows.append((method, p, len(table), int(np.sign(difference)) if p <= level else 0))
+    return pd.DataFrame(rows, columns=["method", "p", "n", "change"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from papers.chen2024.verticals import components
 from twotowers.errors import InputError
-from twotowers.logs.counting import count_cells
+from twotowers.logs.counted import count_cells
 from twotowers.standins.logs import generate_log
 
 COLUMNS = ("query", "document", "position", "v1", "v2")

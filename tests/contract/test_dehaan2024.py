@@ -2,18 +2,20 @@
 
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from papers.dehaan2024.claims import CLAIMS
 from papers.dehaan2024.items.bins import bins
 from papers.dehaan2024.names import by_query
-from papers.dehaan2024.studies.expert import run
+from papers.dehaan2024.studies.expert import contiguous_folds, cross_fitted, run
 from tests.claimed import claimed
 from tests.items import drawing
 from twotowers.claims.claims import NOT_TESTABLE, REPRODUCED, judge
 from twotowers.claims.data_provenance import REAL, STAND_IN
 from twotowers.claims.published import bands
+from twotowers.files.rankings import Rankings
 from twotowers.splits import ANNOTATIONS
 from twotowers.standins.baidu import world_of
 from twotowers.standins.baidu_files import write_part
@@ -67,3 +69,36 @@ def test_trees_rank_queries_that_they_have_seen_better(study):
     assert judge(JUDGED["14"], study).verdict == REPRODUCED
     found = by_query(study, ["expert", "expert-folds"], "ndcg@10")
     assert found.mean().round(6).tolist() == means.round(6).tolist()
+
+
+def labelled(queries=23, width=4) -> Rankings:
+    rng = np.random.default_rng(2)
+    lengths = rng.integers(3, 9, queries)
+    query = np.repeat(np.arange(queries) + 50, lengths)
+    document = np.concatenate([np.arange(n) for n in lengths]).astype(np.int32)
+    features = rng.normal(size=(len(query), width)).astype(np.float32)
+    return Rankings(query, document, rng.integers(0, 5, len(query)).astype(np.float32), features)
+
+
+def test_folds_leave_no_query_out():
+    for queries, folds in [(6985, 5), (7, 3), (5, 5)]:
+        found = contiguous_folds(queries, folds)
+        rows = np.concatenate([np.arange(queries)[fold] for fold in found])
+        np.testing.assert_array_equal(rows, np.arange(queries))
+        assert len(found) == folds
+
+
+def test_trees_do_not_see_the_queries_that_they_score():
+    rankings = labelled()
+    seen = []
+
+    def memory(train, labels):
+        known = {row.tobytes() for row in train.features}
+        seen.append(len(known))
+        return lambda features: np.array([row.tobytes() in known for row in features], float)
+
+    scores, published = cross_fitted(rankings, rankings.label, train=memory)
+    assert not scores.any()
+    assert len(seen) == 5
+    first = rankings.query < 50 + 5
+    np.testing.assert_array_equal(published, ~first)

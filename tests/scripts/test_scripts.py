@@ -22,13 +22,13 @@ import pytest
 
 from scripts import draw_item, fetch_dataset, generate_standin, parse_dataset, preprocess, runner
 from tests.items import experiment
+from tests.streams import seen
 from twotowers.claims.longform import write_results
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.sources import Source, resolve, source
 from twotowers.errors import InputError
 from twotowers.files.rankings import read_rankings
-from twotowers.logs.counting import seen
-from twotowers.logs.observed import observed_splits
+from twotowers.logs.observed_pages import observed_splits
 from twotowers.logs.sessions import seen_in
 from twotowers.root import ROOT
 from twotowers.splits import LOG, SPLITS

@@ -8,8 +8,8 @@ from twotowers.experiment import fields
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.files.rankings import Rankings, write_rankings
-from twotowers.logs.lane_sessions import read_lane_sessions
 from twotowers.logs.policies import read_scores
+from twotowers.logs.simulated_sessions import read_lane_sessions
 from twotowers.splits import SPLITS
 
 POSITIONS, QUERIES, WIDTH = 5, 8, 3

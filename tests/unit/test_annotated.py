@@ -1,12 +1,9 @@
 """Metrics of queries and pages, and paired tests, against plain formulas and SciPy."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import ttest_rel
 
 from twotowers.claims.annotated import joined_by_number, logged_ndcg, nll_of_pages, of_each_query
-from twotowers.claims.paired import against_baseline
 from twotowers.methods.chance import NO_CLICK
 
 QUERIES, DOCUMENTS = 7, 14
@@ -72,90 +69,6 @@ def test_accidental_join():
     # An id of two pages gives two rows.
     twice = joined_by_number(np.array([0.1, 0.2, 0.3]), np.array([5, 5, 8]), np.array([5, 8]))
     np.testing.assert_array_equal(twice, [0.1, 0.2, 0.3])
-
-
-def runs(effect=0.05, queries=60, seeds=5) -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    level, own = rng.normal(size=(queries, 1)), rng.normal(size=(queries, 3, 1))
-    rows = []
-    for number, method in enumerate(("naive", "ips", "dla")):
-        noise = rng.normal(size=(queries, seeds))
-        values = level + 0.3 * own[:, number] + 0.1 * noise + effect * number
-        for query, seed in np.ndindex(queries, seeds):
-            rows.append((method, query, seed, values[query, seed]))
-    return pd.DataFrame(rows, columns=["method", "query", "seed", "value"])
-
-
-def test_published_tests():
-    """`ttest_rel` over (query, run) rows, and alpha divided by all methods of the group."""
-    values = runs()
-    found = against_baseline(values, "naive", unit="run", tests=3).set_index("method")
-    base = values[values["method"] == "naive"]["value"].to_numpy()
-    for method in ("ips", "dla"):
-        other = values[values["method"] == method]["value"].to_numpy()
-        theirs = ttest_rel(base, other)
-        np.testing.assert_allclose(found.loc[method, "p"], theirs.pvalue, rtol=1e-9)
-        improved = theirs.pvalue <= 0.01 / 3 and theirs.statistic < 0
-        assert (found.loc[method, "change"] == 1) == improved
-        assert found.loc[method, "n"] == 300
-
-
-def test_runs_of_a_query_are_no_new_queries():
-    """Methods that differ by what they do to each query: five runs do not make five samples."""
-    values = runs()
-    p = {
-        unit: against_baseline(values, "naive", unit=unit).set_index("method")["p"]
-        for unit in ("run", "query", "seed")
-    }
-    assert (p["run"] < p["query"]).all()
-    means = values.groupby(["query", "method"])["value"].mean().unstack()
-    for method in ("ips", "dla"):
-        np.testing.assert_allclose(
-            p["query"][method], ttest_rel(means["naive"], means[method]).pvalue, rtol=1e-9
-        )
-
-
-def test_levels_of_tests_over_queries_and_runs():
-    """Without a difference in the population, tests over queries keep their level. Those over
-    (query, run) rows do not."""
-    wrong = dict.fromkeys(("run", "query"), 0)
-    trials, level = 150, 0.05
-    for trial in range(trials):
-        rng = np.random.default_rng(trial)
-        own = rng.normal(size=(2, 30, 1)) + 0.2 * rng.normal(size=(2, 30, 5))
-        method, query, seed = np.indices(own.shape).reshape(3, -1)
-        values = pd.DataFrame({
-            "method": np.array(["naive", "other"])[method], "query": query, "seed": seed,
-            "value": own.ravel(),
-        })  # fmt: skip
-        for unit in wrong:
-            change = against_baseline(values, "naive", unit=unit, alpha=level)["change"]
-            wrong[unit] += abs(change.item())
-    # Within four standard errors of the level, and far above it.
-    assert abs(wrong["query"] / trials - level) < 4 * np.sqrt(level * (1 - level) / trials)
-    assert wrong["run"] / trials > 0.2
-
-
-def test_groups_of_tests():
-    values = pd.concat([runs().assign(metric="dcg@10"), runs(effect=-1).assign(metric="nll")])
-    found = against_baseline(values, "naive", by=["metric"])
-    assert found[["metric", "method"]].values.tolist() == [
-        [metric, method] for metric in ("dcg@10", "nll") for method in ("ips", "dla")
-    ]
-    assert (found[found["metric"] == "nll"]["change"] == -1).all()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"baseline": "none"}, "'none' is missing"),
-        ({"unit": "day"}, "unit 'day'"),
-        ({"values": runs().iloc[:-1], "unit": "run"}, "different values"),
-    ],
-)
-def test_what_cannot_be_tested(change, message):
-    with pytest.raises(ValueError, match=message):
-        against_baseline(**{"values": runs(), "baseline": "naive"} | change)
 
 
 def test_chance_is_the_mean_over_draws():

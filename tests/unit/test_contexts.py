@@ -7,7 +7,7 @@ import pytest
 
 from papers.chen2024.models.contextual import Contextual
 from papers.chen2024.simulation import EXAMINATION, POSITIONS, WEIGHTS
-from twotowers.identifiability.contexts import (
+from twotowers.experiment.ranked_lists import (
     assign_contexts,
     bias_features,
     context_vectors,

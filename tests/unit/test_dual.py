@@ -11,8 +11,8 @@ from flax import nnx
 
 from tests.unit.test_method_kinds import NUMBERS, POSITIONS, RELEVANCE, TRAINING, USER, task
 from twotowers.methods import dla
+from twotowers.methods.dla import HIGHEST, DualTowers
 from twotowers.towers.dense import DenseTower
-from twotowers.towers.dual import HIGHEST, DualTowers
 from twotowers.towers.two_towers import two_towers
 
 RNG = np.random.default_rng(3)

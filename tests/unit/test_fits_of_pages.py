@@ -13,10 +13,10 @@ from twotowers.files.rankings import mask, pad
 from twotowers.fitting.lane_steps import mean_loss
 from twotowers.fitting.newton import fit_embedding, fit_linear
 from twotowers.logs import counts as counts_module
-from twotowers.logs import lane_sessions
-from twotowers.logs.lane_sessions import counts_of
+from twotowers.logs import simulated_sessions
+from twotowers.logs.simulated_sessions import counts_of
 from twotowers.methods import descent, likelihood, newton
-from twotowers.methods.starts import starts_of
+from twotowers.methods.likelihood import starts_of
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
@@ -205,7 +205,7 @@ def test_newton_of_a_linear_tower(folder, pages):
 def test_newton_is_the_same_on_listed_cells(folder, pages, monkeypatch):
     task = task_of(folder, pages, lanes=[(3, {})])
     (dense,) = newton.fit(task)
-    for module in (counts_module, lane_sessions):
+    for module in (counts_module, simulated_sessions):
         monkeypatch.setattr(module, "LONGEST_DENSE", 1)
     listed_task = task_of(folder, pages, lanes=[(3, {})])
     assert listed_task.splits["train"].counts.listed

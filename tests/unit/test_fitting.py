@@ -14,8 +14,7 @@ from twotowers.errors import InputError
 from twotowers.files.rankings import mask
 from twotowers.fitting import gradient as fitting
 from twotowers.fitting import lane_steps
-from twotowers.fitting.batches import batch_order
-from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.fitting.gradient import FitSettings, batch_order, fit
 from twotowers.fitting.lane_steps import mean_loss
 from twotowers.fitting.newton import fit_embedding
 from twotowers.logs.counts import Counts

@@ -23,7 +23,7 @@ from twotowers.fitting.prior import Prior
 from twotowers.jobs.gates import compared, fall_at_limit, gates, trivial_loss
 from twotowers.jobs.measures import measure
 from twotowers.logs.counts import Counts
-from twotowers.logs.lane_sessions import counts_of
+from twotowers.logs.simulated_sessions import counts_of
 from twotowers.logs.simulation import Sessions
 from twotowers.methods import counting, em
 from twotowers.methods.held_out import cell_losses, dropped_losses

@@ -10,7 +10,7 @@ from tests.tasks import setting_of, task_of
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
-from twotowers.experiment.list_files import read_lists
+from twotowers.experiment.given import read_lists
 from twotowers.fitting.alternating import ExpectationMaximisation, LeastSquares
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.linked_lists import linked_lists

@@ -6,8 +6,7 @@ from scipy.optimize import brentq
 
 from tests.unit.test_fit_pages import HIDDEN, LENGTH, PAIRS, SEEN, log_of, statistics_of
 from twotowers.fitting import information
-from twotowers.fitting.chain_information import information_of_chain
-from twotowers.fitting.chains import is_chain
+from twotowers.fitting.chains import information_of_chain, is_chain
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
 from twotowers.fitting.prior import Prior

@@ -132,37 +132,15 @@ TRAINING = short(
 
 
 @pytest.mark.parametrize("counts", [None, listed()], ids=["dense", "listed"])
-@pytest.mark.parametrize("source", ["true", "file"])
-def test_ips_finds_relevance_without_position_bias(counts, source, tmp_path):
+def test_ips_finds_relevance_without_position_bias(counts):
     """If all positions are alike, clicks by propensity are impressions by relevance."""
-    path = tmp_path / "propensities.csv"
-    rows = "".join(f"{k},{theta}\n" for k, theta in enumerate(USER.examined(POSITIONS), start=1))
-    path.write_text(f"position,propensity\n{rows}")
     given = task(counts, training=TRAINING, users=[USER])
-    (found,) = ips.fit(given, propensities="true" if source == "true" else str(path))
+    (found,) = ips.fit(given, propensities="true")
     relevance = 1 / (1 + np.exp(-found.scores(NUMBERS).astype(float)))
     kept = USER.chance(RELEVANCE, 1)[..., 0] < 0.97
     np.testing.assert_allclose(relevance[kept], USER.chance(RELEVANCE, 1)[..., 0][kept], atol=0.02)
     np.testing.assert_allclose(found.bias, np.log(USER.examined(POSITIONS)))
     assert found.cell_losses is None
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (None, "there is no such file"),
-        ("rank,propensity\n1,1\n", "position: no such column"),
-        ("position,propensity\n1,1\n2,0.5\n", "position 3 has the propensity nan"),
-        ("position,propensity\n1,1\n2,0\n3,1\n4,1\n5,1\n", "position 2 has the propensity 0"),
-    ],
-)
-def test_propensities_that_cannot_be(tmp_path, text, message):
-    path = tmp_path / "propensities.csv"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(InputError, match=message) as caught:
-        ips.fit(task(training=TRAINING), propensities=str(path))
-    assert str(path) in str(caught.value)
 
 
 def test_an_additive_user_has_no_propensities():

@@ -7,11 +7,10 @@ from scipy.stats import mannwhitneyu, ttest_1samp
 
 from twotowers.errors import InputError
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
-from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.newton import fit_linear
-from twotowers.identifiability.hausman import hausman
-from twotowers.identifiability.misfit import linear_against_deep, misfit
+from twotowers.fitting.pair_counts import FeatureCounts
+from twotowers.identifiability.misfit import hausman, linear_against_deep, misfit
 from twotowers.identifiability.overlap import clustered_auc, overlap
 from twotowers.identifiability.residuals import PARTS, calibration, residual_and_score
 from twotowers.identifiability.testing import many, single, together

@@ -16,11 +16,11 @@ from twotowers.files.rankings import mask
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
 from twotowers.losses.cells import LIMIT, product_losses, softplus
-from twotowers.losses.labels import LabelLoss
 from twotowers.losses.likelihood import CountLoss, SessionLoss
 from twotowers.methods.descent import count_loss
 from twotowers.methods.task import Split
 from twotowers.models.additive import Additive
+from twotowers.rankers.training import LabelLoss
 from twotowers.towers.two_towers import TwoTowers, two_towers
 
 LENGTHS = np.array([3, 2, 4, 1])

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.logs.observed import divided, observed_splits
+from twotowers.logs.observed_pages import divided, observed_splits
 
 SHARES = {"train": 0.5, "validation": 0.3, "test": 0.2}
 

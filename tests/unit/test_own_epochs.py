@@ -13,8 +13,7 @@ from scipy.special import expit
 from tests.tasks import task_of
 from tests.training import short
 from twotowers.errors import InputError
-from twotowers.fitting.batches import own_units
-from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.fitting.gradient import FitSettings, fit, own_units
 from twotowers.logs.counts import Counts
 from twotowers.methods import ips, likelihood
 from twotowers.methods.descent import count_loss

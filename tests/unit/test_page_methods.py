@@ -13,7 +13,6 @@ from tests.tasks import task_of
 from tests.training import short
 from tests.unit.test_listwise import centred
 from twotowers.claims.annotated import logged_ndcg
-from twotowers.files.rankings import Rankings
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.simulation import Sessions
@@ -34,7 +33,6 @@ from twotowers.methods.page_losses import page_loss, position_based_losses
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
-from twotowers.rankers.folds import contiguous_folds, cross_fitted
 from twotowers.towers.two_towers import TwoTowers, two_towers
 
 QUERIES, DOCUMENTS, POSITIONS, WIDTH = 12, 6, 5, 3
@@ -355,39 +353,3 @@ def test_lambdamart_imitates_the_policy():
         lists.features[: len(first)],
         given.splits["train"].table[given.splits["train"].rows(0)[0, first]],
     )
-
-
-# Folds.
-
-
-def labelled(queries=23, width=4) -> Rankings:
-    rng = np.random.default_rng(2)
-    lengths = rng.integers(3, 9, queries)
-    query = np.repeat(np.arange(queries) + 50, lengths)
-    document = np.concatenate([np.arange(n) for n in lengths]).astype(np.int32)
-    features = rng.normal(size=(len(query), width)).astype(np.float32)
-    return Rankings(query, document, rng.integers(0, 5, len(query)).astype(np.float32), features)
-
-
-def test_folds_leave_no_query_out():
-    for queries, folds in [(6985, 5), (7, 3), (5, 5)]:
-        found = contiguous_folds(queries, folds)
-        rows = np.concatenate([np.arange(queries)[fold] for fold in found])
-        np.testing.assert_array_equal(rows, np.arange(queries))
-        assert len(found) == folds
-
-
-def test_trees_do_not_see_the_queries_that_they_score():
-    rankings = labelled()
-    seen = []
-
-    def memory(train, labels):
-        known = {row.tobytes() for row in train.features}
-        seen.append(len(known))
-        return lambda features: np.array([row.tobytes() in known for row in features], float)
-
-    scores, published = cross_fitted(rankings, rankings.label, train=memory)
-    assert not scores.any()
-    assert len(seen) == 5
-    first = rankings.query < 50 + 5
-    np.testing.assert_array_equal(published, ~first)

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, rank
-from twotowers.rankers.svm import sample_queries, train_rank_svm
+from twotowers.rankers.training import sample_queries, train_rank_svm
 
 
 def lists(*labels, features=None, width=3) -> Rankings:

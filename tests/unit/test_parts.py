@@ -14,8 +14,7 @@ from scipy.special import log_expit
 
 from tests.training import short
 from twotowers.errors import InputError
-from twotowers.fitting.batches import draw_epochs
-from twotowers.fitting.gradient import FitSettings, fit
+from twotowers.fitting.gradient import FitSettings, draw_epochs, fit
 from twotowers.logs.counts import Counts
 from twotowers.losses.likelihood import CountLoss
 from twotowers.towers.deep import DeepTower

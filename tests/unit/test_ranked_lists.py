@@ -13,11 +13,9 @@ from tests.tasks import setting_of, task_of
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
-from twotowers.experiment.given import Repair
-from twotowers.experiment.list_files import read_lists
-from twotowers.experiment.ranked_lists import Contexts, contexts_of, factors_of
+from twotowers.experiment.given import Repair, read_lists
+from twotowers.experiment.ranked_lists import Contexts, Places, contexts_of, factors_of
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
-from twotowers.identifiability.contexts import Places
 from twotowers.identifiability.graph import factor_components
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import of_places, of_ties

@@ -11,8 +11,7 @@ import twotowers as tt
 from tests.logs import clicked_rows, taken, to_log
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.logs.opening import check_settings
-from twotowers.logs.seen_rule import only_seen
+from twotowers.logs.opening import check_settings, only_seen
 from twotowers.logs.sessions import Stream
 
 PAGE = st.lists(st.booleans(), max_size=5)

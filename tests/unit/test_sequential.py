@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.validate.feedback import curves, simulate
+from twotowers.analysis.feedback import follow_clicks, moves_after_clicks
 from twotowers.fitting.sequential import Displays, fit_sequential
-from twotowers.identifiability.feedback import follow_clicks, moves_after_clicks
 
 EXAMINATION = np.array([1.0, 0.5, 0.2])
 

@@ -18,12 +18,12 @@ from twotowers.errors import InputError
 from twotowers.experiment import simulated_clicks as simulation
 from twotowers.files.rankings import mask, pad
 from twotowers.logs import counts as counts_module
-from twotowers.logs import lane_sessions
+from twotowers.logs import simulated_sessions
 from twotowers.logs import simulation as logs_simulation
 from twotowers.logs.cells import Pairs, read_logs, write_logs
-from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import read_sessions
+from twotowers.logs.simulated_sessions import counts_of, read_lane_sessions
 from twotowers.splits import SPLITS
 
 
@@ -181,7 +181,7 @@ def in_both_ways(folder, monkeypatch, **changes):
     policy = policies(folder, **changes)["train"]
     found = []
     for longest in (32, 1):
-        for module in (counts_module, logs_simulation, lane_sessions):
+        for module in (counts_module, logs_simulation, simulated_sessions):
             monkeypatch.setattr(module, "LONGEST_DENSE", longest)
         found.append(list(simulation.draw_cells(settled(**changes), "train", policy, seed=3)))
     return found

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twotowers.identifiability.spanning import spanning_forest
+from twotowers.identifiability.graph import spanning_forest
 
 NODES = 6
 EDGES = st.lists(st.tuples(*[st.integers(0, NODES - 1)] * 2), max_size=12)

@@ -6,6 +6,7 @@ from scipy.special import ndtri
 
 from twotowers.errors import InputError
 from twotowers.logs.formats.baidu import documents_of, read, read_annotations, texts_of
+from twotowers.randomness import hashed, key_of, normals, uniforms
 from twotowers.standins.baidu import (
     CANDIDATES,
     FEWEST,
@@ -32,7 +33,6 @@ from twotowers.standins.baidu_texts import (
     topic_of,
     topics,
 )
-from twotowers.standins.hashed import hashed, key_of, normals, uniforms
 from twotowers.standins.lexical import PAD
 
 LAW = Law.read()

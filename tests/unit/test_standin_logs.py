@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from twotowers.logs.counting import seen
+from tests.streams import seen
 from twotowers.standins.logs import SESSIONS, YANDEX_CTR, generate_log
 
 

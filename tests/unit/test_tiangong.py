@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.streams import counts_by_cell
+from tests.streams import counts_by_cell, seen
 from twotowers.errors import InputError
-from twotowers.logs.counting import seen
 from twotowers.logs.tiangong import read_tiangong
 
 COLUMNS = ("query", "document", "position", "v1", "v2")

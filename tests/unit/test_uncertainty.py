@@ -7,7 +7,7 @@ import pytest
 
 from tests.tasks import task_of
 from twotowers.errors import InputError
-from twotowers.jobs.uncertainty import of_uncertainty
+from twotowers.jobs.measures import of_uncertainty
 from twotowers.logs.counts import Counts
 from twotowers.methods import counting, em, likelihood
 from twotowers.methods.task import Split, Task

@@ -5,8 +5,8 @@ import pandas as pd
 
 from benchmarks.validate.feedback import simulate
 from twotowers.fitting.conditional import fit_conditional
+from twotowers.fitting.curves import cluster_by_user
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.fitting.users import cluster_by_user
 
 
 def rows_of(log) -> pd.DataFrame:

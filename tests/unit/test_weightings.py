@@ -9,7 +9,7 @@ import pytest
 from tests.simulated_logs import cells_of, simulate_sessions
 from twotowers.logs.counts import Counts
 from twotowers.logs.policies import ranking_order
-from twotowers.losses.weightings import WEIGHTINGS, weighted
+from twotowers.losses.likelihood import WEIGHTINGS, weighted
 from twotowers.methods import likelihood
 
 LENGTHS = np.array([3, 2, 4])

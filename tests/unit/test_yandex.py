@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.logs import YANDEX, needs_yandex
-from tests.streams import cells_of, counts_by_cell
+from tests.streams import cells_of, counts_by_cell, seen
 from twotowers.errors import InputError
-from twotowers.logs.counting import seen
 from twotowers.logs.formats.yandex import read as read_yandex
 
 

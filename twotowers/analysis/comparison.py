@@ -15,6 +15,7 @@ from twotowers.fits.defaults import PRIOR, TEST
 from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.fitting import fitter
 from twotowers.fits.tables import pair_numbers
+from twotowers.intervals import ratio
 from twotowers.logs.click_log import ClickLog, as_log, check_pages
 from twotowers.logs.frames import Native, native
 from twotowers.models.names import MODELS
@@ -89,8 +90,9 @@ def predictions(fits: Sequence[Fit], log: ClickLog) -> pd.DataFrame:
         "_known": pages.where & known,
         "_unseen": pages.where & ~known,
     }.items():
+        size = np.bincount(query, (times * where).sum(1))
         behind = [
-            _clustered((times * own).sum(1), (times * where).sum(1), query)
+            ratio(np.bincount(query, (times * own).sum(1)), size)
             for own in (np.where(where, each - losses[best], 0) for each in losses)
         ]
         table["behind" + ending], table["error" + ending] = zip(*behind, strict=True)
@@ -132,24 +134,3 @@ def _fitted(
     longest = max(log.longest, later.longest)
     fits = [replace(each, positions=longest).fit(log) for each in fitters]
     return fits, later
-
-
-def _clustered(values: np.ndarray, sizes: np.ndarray, cluster: np.ndarray) -> tuple[float, float]:
-    """A ratio sum(values) / sum(sizes), and its standard error if clusters are drawn at random.
-
-    The linearised variance of a ratio, with the correction C / (C - 1) of C clusters (Cochran 1977,
-    Section 6.3).
-
-    Example:
-        >>> _clustered(np.array([1.0, 3.0]), np.array([1, 1]), np.array([0, 1]))
-        (2.0, 1.0)
-    """
-    total, size = (np.bincount(cluster, each) for each in (values, sizes))
-    total, size = total[size > 0], size[size > 0]
-    if not len(size):
-        return np.nan, np.nan
-    ratio = total.sum() / size.sum()
-    if len(total) < 2:
-        return ratio, np.nan
-    spread = ((total - ratio * size) ** 2).sum() * len(total) / (len(total) - 1)
-    return float(ratio), float(np.sqrt(spread) / size.sum())

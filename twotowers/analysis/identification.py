@@ -185,11 +185,6 @@ def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, i
     number of its rows with impressions. The table is never held whole.
 
     Ids are read as they are counted: 007 stays text, and so does NA.
-
-    Raises:
-        InputError: the table is missing, damaged or of another format, or empty; a column is
-            missing, repeated or nested; or a row has a missing value, a position or count that is
-            not a whole number, or more clicks than impressions.
     """
     names, rows = _names(log, wanted), 0
     counts = [name for name in COUNTS if name in names]

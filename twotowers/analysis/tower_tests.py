@@ -54,9 +54,6 @@ def tower_tests(
         features: of `twotowers.logs.features.read_features`.
         scored: whether the last column is the policy's score.
         reference: the factor that others are compared with.
-
-    Raises:
-        InputError: no pair of the log has features.
     """
     bias = list(counts.names.columns)
     rng = stream("diagnosis, towers")

@@ -142,12 +142,7 @@ class Condition:
     def text(
         self, measured: ArrayLike | tuple[ArrayLike, ArrayLike], names: Names | None = None
     ) -> str:
-        """What was measured, as a text: a few values with their labels, or the range of many.
-
-        Args:
-            measured: As of `slack`.
-            names: What columns, and their values, are called.
-        """
+        """What was measured, as a text: a few values with their labels, or the range of many."""
         values, unit = self._parted(measured)
         cells = _cells(values)
         about = self.quantity.rstrip(",")

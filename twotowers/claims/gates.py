@@ -65,9 +65,6 @@ _FIXED = {
 def gates_of(results: pd.DataFrame) -> pd.DataFrame:
     """The gates of all fits, as means over seeds.
 
-    Args:
-        results: Long form.
-
     Returns:
         One row per setting, lane and number, with the columns COLUMNS. `columns` has the values of
         the lane by column. Studies, and fits that report no such number, have no rows.
@@ -111,12 +108,7 @@ def _ends(values: pd.Series) -> tuple[float, float, float]:
 
 
 def of_failing(results: pd.DataFrame, gates: pd.DataFrame) -> pd.Series:
-    """Of each row of results, whether it is of a lane with a gate that fails.
-
-    Args:
-        results: Long form, or some rows of it.
-        gates: From `gates_of`.
-    """
+    """Of each row of results, whether it is of a lane with a gate that fails."""
     failing = pd.Series(False, results.index)
     for setting, columns in gates.loc[gates["fails"], ["setting", "columns"]].to_numpy():
         own = results["setting"] == setting

@@ -30,13 +30,7 @@ Row = Mapping[str, object]
 
 
 def write_recorded(path: str | Path, claims: Iterable[Row], about: Row) -> None:
-    """Write the verdicts of a run.
-
-    Args:
-        path: papers/<key>/recorded/<name>.csv.
-        claims: Rows of the claims csv.
-        about: The values of RUN.
-    """
+    """Write the verdicts of a run."""
     rows = [{name: row[name] for name in VERDICT} | {name: about[name] for name in RUN}
             for row in claims]  # fmt: skip
     table = pd.DataFrame(rows, columns=[*VERDICT, *RUN])
@@ -49,10 +43,6 @@ def read_recorded(paths: Iterable[str | Path], *, digest: str) -> dict[str, list
 
     A run on real files is left out for a claim that stands on none of them, if it measured the
     same as a run without any.
-
-    Args:
-        paths: Files of one paper.
-        digest: Of the code and settings today.
     """
     runs: dict[str, list[dict]] = {}
     for path in map(Path, paths):
@@ -87,9 +77,6 @@ def strongest(recorded: Sequence[Row]) -> Row | None:
     those of today, then beyond scale smoke. Then by the data that it stands on, by the scale, and
     by the number of seeds. Whether it decides the claim plays no part: who takes the run that
     decides has stopped at a result. A search of training settings is no evidence.
-
-    Args:
-        recorded: Of one claim, from `read_recorded`.
 
     Example:
         >>> run = {"name": "laptop", "verdict": "reproduced", "stands_on": "stand-in"}

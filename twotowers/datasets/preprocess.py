@@ -17,9 +17,6 @@ BLOCK_ROWS = 4096
 def signed_log1p(x: np.ndarray) -> np.ndarray:
     """ln(1 + |x|) with the sign of x. It squashes both tails and keeps order and zeros.
 
-    Args:
-        x: Array of any shape.
-
     Returns:
         A new array of the same shape; float32 stays float32.
     """

@@ -22,12 +22,11 @@ from twotowers.files.batches import column_names, is_table
 from twotowers.files.progress import doing
 from twotowers.fits.defaults import BIAS, STRAY, TEST
 from twotowers.fits.fitting import fit_click_model
-from twotowers.fitting.breaks import odd_positions
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.curves import Curve, effective_clusters
 from twotowers.fitting.forms import Forms, compare_forms
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.fitting.specification import Slope
+from twotowers.fitting.specification import Slope, odd_positions
 from twotowers.identifiability.strength import Strength, strength_of_log
 from twotowers.intervals import interval, quantile
 from twotowers.logs.click_log import ClickLog, check_clicks
@@ -125,7 +124,7 @@ class Evidence:
     @cached_property
     def odd(self) -> np.ndarray:
         """Numbers of the factors whose position breaks with its neighbours
-        (`twotowers.fitting.breaks`); none with bots, whose pages may have lengths of their own."""
+        (`odd_positions`); none with bots, whose pages may have lengths of their own."""
         if "position" not in self.bias or self.bots:
             return np.zeros(0, int)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -338,9 +337,6 @@ def gather(
         models: click models to compare.
         features: of `twotowers.logs.features.read_features`.
         policy: the column of it that has the policy's score.
-
-    Raises:
-        InputError: a row of the log is wrong, a column is missing, or the log has no click.
     """
     further = [name for name in bias if name != "position"]
     gaps = holes = None

@@ -10,8 +10,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from twotowers.experiment.fields import Config, Listed, Positive, Seed, Share, config_error
-from twotowers.experiment.given import NEAREST, GivenLists, Pair
-from twotowers.experiment.list_files import lane_table
+from twotowers.experiment.given import NEAREST, GivenLists, Pair, lane_table
 from twotowers.experiment.log import Files
 from twotowers.experiment.simulated_clicks import truth_of
 from twotowers.fitting.alternating import LeastSquares, alternate

@@ -2,6 +2,7 @@
 
 Clicks are counts per place. Documents keep their number on every list. A repair merges bias factors
 into one, or adds lists in which two documents have changed places (Chen et al. 2024, Section 4).
+As a file, a log has a row per place of a list, lane after lane.
 """
 
 from __future__ import annotations
@@ -10,18 +11,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import Field, Strict, model_validator
 
 from twotowers.experiment.fields import Config, Listed, Positive, config_error
-from twotowers.experiment.list_files import read_lists, write_lists
 from twotowers.experiment.log import Columns, Log
 from twotowers.experiment.parts import User, UserField
+from twotowers.files.artefacts import atomic
+from twotowers.files.tables import read_table
+from twotowers.logs.cells import Lane
+from twotowers.logs.counts import Counts
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
+from twotowers.splits import SPLITS
 from twotowers.towers.lane import Lanes, values_of
 
 NEAREST = "nearest"
+TYPES = {
+    "query": pa.int64(),
+    "given": pa.bool_(),
+    "document": pa.int64(),
+    "position": pa.int32(),
+    "factor": pa.int32(),
+    "relevance": pa.float32(),
+    "impressions": pa.int64(),
+    "clicks": pa.int64(),
+}
+"""The columns of a file, besides those of its lanes. A list is given unless a repair added it."""
 """What a repair merges, besides listed pairs."""
 
 Pair = Annotated[tuple[Positive, Positive], Strict(False)]
@@ -101,3 +119,62 @@ class GivenLists(Log):
         self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
     ) -> dict[str, Split]:
         return read_lists(inputs["clicks"], lanes)
+
+
+def lane_table(lane: Lane, columns: Mapping[str, np.ndarray]) -> pa.Table:
+    """The rows of one lane.
+
+    Args:
+        lane: a value per lane column.
+        columns: [rows] values of `TYPES`.
+    """
+    columns = {name: pa.array(columns[name], kind) for name, kind in TYPES.items()}
+    rows = len(columns["query"])
+    return pa.table({name: pa.repeat(value, rows) for name, value in lane.items()} | columns)
+
+
+def write_lists(path: str | Path, lanes: Iterable[pa.Table]) -> None:
+    """Write the tables of all lanes, all or nothing: a parquet file."""
+    with atomic(path) as temporary:
+        pq.write_table(pa.concat_tables(lanes), temporary, compression="zstd")
+
+
+def read_lists(path: str | Path, lanes: Sequence[Lane]) -> dict[str, Split]:
+    """The splits of some lanes: all lists to train on, and those given to measure on.
+
+    Args:
+        path: from `write_lists`.
+        lanes: the wanted lanes, each with a value per lane column.
+    """
+    names = [pa.string() if isinstance(value, str) else pa.float64() for value in lanes[0].values()]
+    table = read_table(path, dict(zip(lanes[0], names, strict=True)) | TYPES).to_pandas()
+    parts = [
+        table[np.logical_and.reduce([table[name] == value for name, value in lane.items()])]
+        for lane in lanes
+    ]
+    shown = np.unique(np.concatenate([part["query"] for part in parts]))
+    shape = len(shown), int(table["position"].max())
+    inputs, relevance = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+    where, given = np.zeros(shape, bool), np.zeros(len(shown), bool)
+    impressions, clicks = (np.zeros((len(lanes), *shape), np.int64) for _ in range(2))
+    position = np.broadcast_to(np.arange(shape[1]), impressions.shape)
+    factors = position.copy()
+    for lane, part in enumerate(parts):
+        at = np.searchsorted(shown, part["query"]), part["position"] - 1
+        inputs[at], relevance[at], where[at] = part["document"], part["relevance"], True
+        given[at[0]] = part["given"]
+        for values, name in (factors, "factor"), (impressions, "impressions"), (clicks, "clicks"):
+            values[lane][at] = part[name]
+
+    def split(lists: np.ndarray) -> Split:
+        columns = (each[:, lists] for each in (impressions, clicks, position, position))
+        return Split(
+            inputs[lists],
+            where[lists],
+            relevance[lists],
+            Counts(*columns),
+            factors=factors[:, lists],
+        )
+
+    parts_of = dict.fromkeys(SPLITS, given) | {"train": np.full(len(shown), True)}
+    return {name: split(lists) for name, lists in parts_of.items()}

@@ -11,9 +11,8 @@ from pydantic import Discriminator, Field, Strict, Tag, model_validator
 from twotowers.experiment.fields import Config, Distinct, config_error
 from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages, splits_of
 from twotowers.logs.described import Gathered, read_documents
-from twotowers.logs.observed import observed_splits
 from twotowers.logs.observed_pages import Portion as PagesOf
-from twotowers.logs.observed_pages import observed_pages
+from twotowers.logs.observed_pages import observed_pages, observed_splits
 from twotowers.methods.task import Split
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
 

@@ -26,8 +26,7 @@ from twotowers.logs.click_log import ClickLog, check_pages, read_log
 from twotowers.logs.counts import Counts
 from twotowers.logs.described import inputs_of
 from twotowers.logs.features import KEYS, Scaled, Standardised, keys_of, read_features
-from twotowers.logs.observed import divided
-from twotowers.logs.observed_pages import ObservedPages, observed_pages
+from twotowers.logs.observed_pages import ObservedPages, divided, observed_pages
 from twotowers.logs.page_stream import Lookup, PageStream, Rows
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.task import Split
@@ -171,11 +170,7 @@ class OwnLog(Log):
 
 
 def checked_positions(log: ClickLog, positions: int | None) -> int:
-    """The positions of the longest page to predict; those of the log's longest if None.
-
-    Raises:
-        InputError: the log has longer pages.
-    """
+    """The positions of the longest page to predict; those of the log's longest if None."""
     length = int(log.count(["position"]).values("position").to_numpy().max())
     check_range(positions or length, field="positions", low=length, high=MOST_POSITIONS, whole=True)
     return positions or length

@@ -2,12 +2,15 @@
 
 Users see the first documents of each training query, every list equally often. A document is its
 feature vector, so that it may be on many lists, with a label on each of them. A user examines by
-position and context (Chen et al. 2024, Section 5.2).
+position and context (Chen et al. 2024, Section 5.2). A place gets one of some context types at
+random. A bias factor is a (context, position), numbered context * positions + position, with
+positions from 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,18 +19,10 @@ from pydantic import ValidationInfo, model_validator
 
 from twotowers.errors import InputError
 from twotowers.experiment.fields import Config, NotNegative, Positive, Seed, config_error
-from twotowers.experiment.given import NEAREST, GivenLists, Repair
-from twotowers.experiment.list_files import lane_table
+from twotowers.experiment.given import NEAREST, GivenLists, Repair, lane_table
 from twotowers.experiment.log import Files
 from twotowers.experiment.simulated import ANNOTATED, check_ranker
 from twotowers.files.rankings import mask
-from twotowers.identifiability.contexts import (
-    Places,
-    assign_contexts,
-    bias_features,
-    context_vectors,
-    vector_ids,
-)
 from twotowers.identifiability.merging import node_merging
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel
@@ -36,7 +31,7 @@ from twotowers.rankers.displayed import displayed
 
 
 class Contexts(Config):
-    """Context types of places, drawn uniformly at random (`twotowers.identifiability.contexts`)."""
+    """Context types of places, drawn uniformly at random (`twotowers.experiment.ranked_lists`)."""
 
     types: Positive
     """Number of context types."""
@@ -208,3 +203,80 @@ def factors_of(
     seen, factor = np.unique(rows[1], return_inverse=True)
     merged = node_merging(rows[0], factor, described[seen]).merged[factor[: len(document)]]
     return np.unique(merged, return_inverse=True)[1]
+
+
+@dataclass(frozen=True)
+class Places:
+    """The bias factors of the places of lists, numbered context * positions + position.
+
+    Attributes:
+        shown: [rows] those of the documents, list by list.
+        empty: [empty places] those behind the end of short lists.
+    """
+
+    shown: np.ndarray
+    empty: np.ndarray
+
+    def padded(self, feature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Vectors and factors with the empty places as displays of one more vector.
+
+        So short lists connect factors that share no document. The code that Chen et al. (2024)
+        published checks identifiability on these: it reads ten places of every list, and those
+        behind its end hold one vector of zeros. Its fits leave them out.
+
+        Args:
+            feature: [rows] numbers of the documents' vectors.
+        """
+        empty = np.full(len(self.empty), feature.max(initial=-1) + 1)
+        return np.concatenate([feature, empty]), np.concatenate([self.shown, self.empty])
+
+
+def assign_contexts(lengths: np.ndarray, contexts: int, *, positions: int, seed: int) -> Places:
+    """Give each place of each list a context type, uniformly at random.
+
+    Args:
+        lengths: [lists] numbers of documents displayed, `positions` at most.
+        contexts: number of context types, 1 or more; with one, positions are the only bias.
+        positions: of a page.
+        seed: of the draw; the same for any number of documents in the lists.
+
+    Example:
+        >>> places = assign_contexts(np.array([2, 1]), 1, positions=2, seed=0)
+        >>> places.shown.tolist(), places.empty.tolist()
+        ([0, 1, 0], [1])
+    """
+    lengths = np.asarray(lengths)
+    drawn = stream("contexts", seed).integers(contexts, size=(len(lengths), positions))
+    factor = drawn * positions + np.arange(positions)
+    shown = np.arange(positions) < lengths[:, None]
+    return Places(shown=factor[shown], empty=factor[~shown])
+
+
+def context_vectors(contexts: int, *, width: int, deviation: float, seed: int) -> np.ndarray:
+    """[contexts, width] float64: a vector X_t of each context type, normal with mean 0
+    (Chen et al. 2024, Appendix C.2)."""
+    return stream("context vectors", seed).normal(0, deviation, (contexts, width))
+
+
+def bias_features(vectors: np.ndarray, *, positions: int, weight: float) -> np.ndarray:
+    """[contexts * positions, width + 1]: X_t and the weighted 0-based position, by factor.
+
+    Node merging compares these.
+
+    Args:
+        vectors: [contexts, width] X_t.
+        positions: of a page.
+        weight: by which positions are multiplied, so that they weigh more in a distance.
+    """
+    position = np.tile(weight * np.arange(positions), len(vectors))
+    return np.column_stack([np.repeat(vectors, positions, axis=0), position])
+
+
+def vector_ids(features: np.ndarray) -> np.ndarray:
+    """[rows] ids from 0, equal if and only if two [rows, width] float32 rows are equal.
+
+    Rows are compared as bytes, with the two zeros of floating point made one.
+    """
+    features = np.ascontiguousarray(features, np.float32) + np.float32(0)
+    rows = features.view(np.dtype((np.void, features.itemsize * features.shape[1])))[:, 0]
+    return np.unique(rows, return_inverse=True)[1]

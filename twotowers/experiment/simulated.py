@@ -16,9 +16,9 @@ from twotowers.experiment.parts import UserField
 from twotowers.experiment.simulated_clicks import draw_cells, draw_pages
 from twotowers.files.rankings import Rankings, mask, pad, read_rankings
 from twotowers.logs.cells import read_logs, write_logs
-from twotowers.logs.lane_sessions import counts_of, read_lane_sessions
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import write_sessions
+from twotowers.logs.simulated_sessions import counts_of, read_lane_sessions
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
 from twotowers.splits import SPLITS

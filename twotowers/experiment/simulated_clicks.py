@@ -92,9 +92,6 @@ def draw_pages(
 
     Memory does not grow with the number of sessions. A larger log of the same lane begins with
     the pages of the smaller one.
-
-    Args:
-        log, split, policy, seed: see `draw_cells`.
     """
     lanes, pairs, positions = log.lanes, policy.pairs, log.positions
     pieces = np.diff([0, *log.sessions.of(split)]).tolist()

@@ -80,7 +80,7 @@ class LambdaMART(Config):
 
 
 class SVM(Config):
-    """A linear pairwise SVM; see `twotowers.rankers.svm`."""
+    """A linear pairwise SVM; see `twotowers.rankers.training`."""
 
     kind: Literal["svm"] | None = None
     """Where the name is another one."""

@@ -25,9 +25,8 @@ import pyarrow.parquet as pq
 from twotowers.errors import InputError, check_options, nearest
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fits.judgments import Judgments, grading, judgments_of
-from twotowers.fits.predictions import pages_to_predict, predictions
 from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, lines, prior_check, warnings
-from twotowers.fits.reduction import check_of_documents, reduced
+from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions, reduced
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate

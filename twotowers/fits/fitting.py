@@ -11,9 +11,8 @@ from twotowers.errors import InputError, check_options, check_range
 from twotowers.files.progress import doing
 from twotowers.fits.defaults import PRIOR
 from twotowers.fits.fit import Fit
-from twotowers.fits.held_out import chosen_prior
+from twotowers.fits.held_out import CHOSEN, RATE, chosen_prior, prior_of, rate_prior
 from twotowers.fits.models import is_fitted, model_of
-from twotowers.fits.priors import CHOSEN, RATE, prior_of, rate_prior
 from twotowers.fits.reduction import reduced
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate

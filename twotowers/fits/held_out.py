@@ -1,4 +1,14 @@
-"""A prior that fits the log: chosen by how well it predicts pages that are held out."""
+"""Priors of click models that follow from the log.
+
+A probability that is tried a few times needs a prior. It stands for the unknown law of relevance,
+so a wrong one is expensive: where documents are rare and rarely relevant, one imagined click in two
+trials takes most of the examination away. The prior `rate` has the mean of the log instead, and
+`chosen` is the one that predicts pages best that are held out.
+
+>>> from twotowers.models.position_based import PositionBased
+>>> rate_prior(PositionBased(), (0.2, 0.1)).of("attraction")
+(0.4, 2.0)
+"""
 
 from __future__ import annotations
 
@@ -8,15 +18,19 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from twotowers.errors import InputError
 from twotowers.fits.fit import Fit, means_of
-from twotowers.fits.priors import TRIED
 from twotowers.fits.reduction import reduced
 from twotowers.fitting.estimates import Estimate
-from twotowers.fitting.prior import Prior
+from twotowers.fitting.prior import Prior, pseudo_counts
 from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.logs.click_log import ClickLog, check_pages
 from twotowers.models.protocol import PER_DOCUMENT, ClickModel
 
+RATE, CHOSEN = "rate", "chosen"
+TRIED = 2.0
+"""Imagined trials of every probability."""
+LEAST_RATE = 0.001
 MEANS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5)
 """Means of probabilities of documents that are tried, with two trials each. A search for mean and
 trials starts at the best of them."""
@@ -47,9 +61,6 @@ def chosen_prior(
         log: with pages.
         model_name, model, positions: as of a fit.
         fitted: fits the model to statistics with a prior.
-
-    Raises:
-        InputError: the log is counted.
     """
     check_pages(log)
     longest = log.longest if positions is None else positions
@@ -82,3 +93,29 @@ def imagined(at: np.ndarray) -> tuple[float, float]:
     """Imagined successes and trials, from the log-odds of the mean and the logarithm of trials."""
     trials = float(f"{np.exp(at[1]):.3g}")
     return float(f"{trials * expit(at[0]):.3g}"), trials
+
+
+def rate_prior(model: ClickModel, rates: tuple[float, float]) -> Prior:
+    """Two imagined trials of every probability, one of which succeeds; of attraction by the log.
+
+    Attraction has the click rate of the first position, which users examine; or of all positions,
+    if the model knows no positions.
+
+    Args:
+        model: the click model.
+        rates: clicks per impression at the first position, and at all.
+    """
+    if model.parts.get("attraction") != PER_DOCUMENT:
+        return Prior(1.0, TRIED)
+    rate = min(max(rates[len(model.parts) == 1], LEAST_RATE), 1 - LEAST_RATE)
+    return Prior(1.0, TRIED, {"attraction": (TRIED * rate, TRIED)})
+
+
+def prior_of(given: tuple[float, float] | str | None) -> Prior | str:
+    """A prior as it is given to `fit`: itself, or `RATE` or `CHOSEN`, which follow from a log."""
+    if given is None or given in (RATE, CHOSEN):
+        return given or Prior()
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        return pseudo_counts(*given)
+    expected = f"{RATE!r}, {CHOSEN!r}, (prior, mean), or None"
+    raise InputError(f"{given!r}", field="prior", expected=expected)

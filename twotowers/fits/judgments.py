@@ -340,12 +340,7 @@ def _line(given: object, field: str) -> str:
 
 
 def check_ids(log: ClickLog, format: str) -> None:
-    """Raise InputError if an id of a log cannot be written in a format, before the log is fitted.
-
-    Args:
-        log: a log, which is read.
-        format: as of `Judgments.write`.
-    """
+    """Raise InputError, before a log is fitted, if an id of it cannot be written in a format."""
     if format != "ranklib":
         return
     for field in ("query", "document"):

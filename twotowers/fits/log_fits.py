@@ -103,13 +103,7 @@ def fit_log_towers(
 
 
 def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> LogTowers:
-    """What `load` returns of a fit of towers.
-
-    Args:
-        path: the file, for messages.
-        about: its metadata.
-        table: its row.
-    """
+    """What `load` returns of a fit of towers."""
     arrays = {name: table[name][0].values for name in table.column_names}
     own, features, bias, pairs = dict(about["model"]), None, None, pd.DataFrame(columns=[*KEYS])
     named: dict[str, Any] = {}

@@ -12,9 +12,6 @@ from twotowers.models.protocol import ClickModel
 def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickModel]:
     """The name of a click model, and the model.
 
-    Raises:
-        InputError: the name is unknown, or it is no click model.
-
     Example:
         >>> model_of("pbm")[0], model_of("user_browsing")[0], type(model_of("dbn")[1]).__name__
         ('pbm', 'ubm', 'DynamicBayesian')

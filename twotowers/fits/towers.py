@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
+from scipy.special import expit, xlogy
 
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.own_log import Divided
 from twotowers.fits.fit import means_of
-from twotowers.fits.log_losses import likelihood_of_rates, measures_of_cells
-from twotowers.fits.predictions import pages_to_predict, predictions
-from twotowers.jobs.gates import fall_at_limit
+from twotowers.fits.reduction import pages_to_predict, predictions
+from twotowers.jobs.gates import fall_at_limit, totals
+from twotowers.jobs.measures import perplexities
 from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.counts import Counts
 from twotowers.logs.described import inputs_of
@@ -30,6 +30,7 @@ from twotowers.models.protocol import PER_JUMP
 
 if TYPE_CHECKING:
     from twotowers.experiment.settings import Setting
+
 
 STILL_FALLING = 1e-3
 """By more than this share, a loss fell in the last tenth of the epochs."""
@@ -307,3 +308,26 @@ class LogTowers:
         place = np.broadcast_to(np.arange(pages.pair.shape[1]), pages.pair.shape)
         sessions = [Sessions(page, place, pages.clicks, pages.where, page)]
         return Split(inputs, pages.where, None, UNCOUNTED, sessions), pages
+
+
+def measures_of_cells(found: Fitted, split: Split) -> dict[str, float]:
+    """What `Fit.evaluate` returns, from the losses of counts."""
+    assert found.cell_losses is not None  # The likelihood of counts.
+    losses = found.cell_losses(split)
+    measured = {name: value for name, at, value in perplexities(losses, split.counts, 0) if not at}
+    one = measured["mean_perplexity"]
+    likelihood = -float(losses.sum() / split.counts.impressions.sum())
+    return {"perplexity": one, "conditional": one, "log_likelihood": likelihood}
+
+
+def likelihood_of_rates(train: Split, test: Split, name: str) -> float:
+    """Log-likelihood of held-out clicks by click rates of training, a mean over documents shown.
+
+    Args:
+        train, test: the splits.
+        name: "constant", one rate for all, or "ranks", one per position.
+    """
+    shown, clicked = totals(train, 0, name)
+    rate = (clicked + clicked.sum() / shown.sum()) / (shown + 1)
+    shown, clicked = totals(test, 0, name, size=len(rate))
+    return float((xlogy(clicked, rate) + xlogy(shown - clicked, 1 - rate)).sum() / shown.sum())

@@ -90,7 +90,7 @@ class LeastSquares(Rule):
     other (up to the 1e-8), so the error never grows.
 
     Ai et al. (2018) instead train both sides by gradients of listwise losses
-    (`twotowers.towers.dual`).
+    (`twotowers.methods.dla`).
     """
 
     def relevance(self, cells, o, r):

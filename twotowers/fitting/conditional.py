@@ -131,10 +131,6 @@ def conditional_influences(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What each query moves the log-ratios of a curve by: the jackknife's steps.
 
-    Args:
-        counts: those of the curve.
-        curve: of `fit_conditional` in the same form.
-
     Returns:
         [queries] numbers of the queries that tell of bias, and [queries, K] their steps, whose sum
         of squares is the variance by 'CR3'. 0 where the curve has no estimate. What a query alone

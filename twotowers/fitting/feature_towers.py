@@ -43,8 +43,7 @@ from scipy.sparse import csr_array
 
 from twotowers.errors import InputError
 from twotowers.fitting.curves import LEVERAGE
-from twotowers.fitting.feature_counts import FeatureCounts
-from twotowers.fitting.pair_counts import PairCounts
+from twotowers.fitting.pair_counts import FeatureCounts, PairCounts
 from twotowers.fitting.tower_likelihood import (
     TowerLikelihood,
     information,

@@ -34,7 +34,7 @@ from scipy.special import expit
 
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.logs.placement import ratio
+from twotowers.logs.placement import mean
 from twotowers.randomness import draw_clicks, some
 
 GRID = 24
@@ -105,7 +105,7 @@ def compare_forms(
         np.add.at(size, query[tells], hits[tells])
     if not size.any():
         return Forms(np.nan, np.nan, np.nan, 0.0, 0)
-    found = ratio(gain[size > 0], size[size > 0])
+    found = mean(gain, size)
     clicks = float(size.sum()) / DIVISIONS
     return Forms(found.value, found.low, found.high, clicks, int((size > 0).sum()))
 

@@ -44,8 +44,7 @@ from scipy.special import expit, logit
 
 from twotowers.errors import InputError
 from twotowers.files.blocks import blocks, in_order
-from twotowers.fitting.chain_information import STEP, Entries, information_of_chain
-from twotowers.fitting.chains import is_chain
+from twotowers.fitting.chains import STEP, Entries, information_of_chain, is_chain
 from twotowers.fitting.page_sets import PageSet, page_sets
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals

@@ -11,9 +11,6 @@ from twotowers.errors import InputError
 OPTIMIZERS = ("adagrad", "adam", "adamw", "sgd")
 """Functions of Optax."""
 
-ADAM = ("adam", "adamw")
-"""Those whose steps move a parameter by about the learning rate."""
-
 DECAYING = {"adamw": 1e-4}
 """Optimiser with a weight decay -> Optax's default of it."""
 

@@ -39,8 +39,15 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from twotowers.fitting.conditional import APART, NEVER, ORDERED
-from twotowers.fitting.curves import Curve, as_curve, effective_clusters, inverse_root, laplacian_of
-from twotowers.fitting.users import active_users, query_and_user
+from twotowers.fitting.curves import (
+    Curve,
+    active_users,
+    as_curve,
+    effective_clusters,
+    inverse_root,
+    laplacian_of,
+    query_and_user,
+)
 
 ITERATIONS = 50
 TOLERANCE = 1e-10

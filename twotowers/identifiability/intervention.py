@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twotowers.identifiability.graph import factor_components
-from twotowers.identifiability.spanning import spanning_forest
+from twotowers.identifiability.graph import factor_components, spanning_forest
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,8 @@ import pandas as pd
 from scipy.spatial.distance import cdist
 
 from twotowers.fitting.curves import effective_clusters
-from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import fit_tower
-from twotowers.fitting.pair_counts import PairCounts
+from twotowers.fitting.pair_counts import FeatureCounts, PairCounts
 from twotowers.intervals import interval
 
 NUMBERS = "auc", "low", "high", "distance", "bound"

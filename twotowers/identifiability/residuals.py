@@ -35,8 +35,8 @@ import numpy as np
 import pandas as pd
 
 from twotowers.fitting.curves import effective_clusters
-from twotowers.fitting.feature_counts import FeatureCounts
 from twotowers.fitting.feature_towers import Tower
+from twotowers.fitting.pair_counts import FeatureCounts
 from twotowers.identifiability.testing import Finding, many, single
 from twotowers.intervals import interval
 

@@ -83,9 +83,6 @@ def fit_lanes(
 ) -> tuple[Task, list[Fitted]]:
     """Fit every lane of a setting.
 
-    Args:
-        files, setting, seed: see `fit_setting`.
-
     Returns:
         what the method got, and what it found of each of its lanes.
     """

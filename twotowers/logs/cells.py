@@ -73,10 +73,6 @@ class Pairs:
 class Lookup:
     """Finds pairs by their ids.
 
-    Args:
-        pairs: of one split.
-        path: the file that names them, for messages.
-
     Attributes:
         query, document: [pairs] index of each pair's query, and of its document on the list.
     """

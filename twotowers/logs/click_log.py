@@ -22,8 +22,7 @@ from twotowers.files.progress import doing
 from twotowers.logs.checks import bytes_of, check_out, check_pages_of
 from twotowers.logs.counted import CELL, MEMORY, Counts, Mixed
 from twotowers.logs.frames import PANDAS, source_of
-from twotowers.logs.guesses import all_wrong
-from twotowers.logs.layouts import Layout, parts_of, recognised
+from twotowers.logs.layouts import Layout, all_wrong, parts_of, recognised
 from twotowers.logs.log import Block, Further, Log
 from twotowers.logs.numbering import Ids
 from twotowers.logs.opening import FORMATS, open_log
@@ -412,12 +411,7 @@ def log_of_format(source: Source, format: str, **settings: Any) -> ClickLog:
 
 
 def check_clicks(log: ClickLog, impressions: float, clicks: float) -> None:
-    """Raise InputError for a log that tells nothing: no document was clicked, or every one.
-
-    Args:
-        log: the log, for messages.
-        impressions, clicks: of all of it.
-    """
+    """Raise InputError for a log that tells nothing: no document was clicked, or every one."""
     if not clicks:
         lost = [each for each in left_out(log.seen) if each.startswith("clicks")]
         found, expected = "no document was clicked", "a log with clicks"

@@ -29,9 +29,6 @@ def read_features(
     Returns:
         columns query (where there is one), document, features, and `policy` last.
 
-    Raises:
-        InputError: it is no table, a column is missing or no number, or a row is there twice.
-
     Example:
         >>> read_features(pd.DataFrame({"price": [3, 1], "document": ["a", "b"]})).columns.to_list()
         ['document', 'price']

@@ -31,10 +31,6 @@ def source_of(given: Any) -> tuple[Source, str]:
         given: a path, or a frame of pandas, polars, Arrow or DuckDB. A relation of DuckDB and a
             lazy frame are read into memory. An index of pandas that has a name is a column.
 
-    Raises:
-        InputError: it is none of these, two of its columns have one name, or the values of a column
-            are of no one type.
-
     Example:
         >>> source_of(pa.table({"query": [7]}))[1], source_of("log.csv")[1]
         ('pyarrow', 'pandas')

@@ -146,12 +146,7 @@ def distinct_arrays(log: Log, *, positions: int) -> Pages:
 
 
 def page_hashes(block: Block, *, clicks: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """[pages] two numbers that are equal where pages are, and hardly ever elsewhere.
-
-    Args:
-        block: some pages.
-        clicks: whether pages with other clicks differ.
-    """
+    """[pages] two numbers that are equal where pages are, and hardly ever elsewhere."""
     starts = np.cumsum(block.lengths, dtype=np.int64) - block.lengths
     marked = (block.column("document").astype(np.uint64) + np.uint64(1)) * np.uint64(2)
     if clicks:

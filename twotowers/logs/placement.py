@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twotowers.intervals import interval
+from twotowers.intervals import interval, ratio
 from twotowers.logs.counted import Counts
 
 
@@ -73,7 +73,7 @@ def placement(counts: Counts) -> Placement:
     _, query = np.unique(counts.columns["query"][first][again], return_inverse=True)
     total = np.bincount(query, shown)
     means = (
-        ratio(np.bincount(query, shown * each), total)
+        mean(np.bincount(query, shown * each), total)
         for each in (entropy, same / (shown * (shown - 1)))
     )
     share = np.bincount(counts.columns["position"], n)
@@ -81,13 +81,8 @@ def placement(counts: Counts) -> Placement:
     return Placement(*means, float(share @ np.log2(1 / share)), float(total.sum()))
 
 
-def ratio(sums: np.ndarray, sizes: np.ndarray) -> Mean:
+def mean(sums: np.ndarray, sizes: np.ndarray) -> Mean:
     """A ratio of sums over queries, with its interval."""
-    queries = len(sums)
-    if not sizes.sum():
-        return Mean(np.nan, np.nan, np.nan)
-    value = float(sums.sum() / sizes.sum())
-    if queries < 2:
-        return Mean(value, np.nan, np.nan)
-    spread = ((sums - value * sizes) ** 2).sum() * queries / (queries - 1)
-    return Mean(value, *map(float, interval(value, np.sqrt(spread) / sizes.sum(), queries - 1)))
+    value, error = ratio(sums, sizes)
+    freedom = np.nan if np.isnan(error) else (sizes > 0).sum() - 1
+    return Mean(value, *map(float, interval(value, error, freedom)))

@@ -301,11 +301,6 @@ def conform(batch: pa.RecordBatch, path: str | Path | None, row: int = 0) -> pa.
     """The pages in the types that the module describes.
 
     Every page passes this check when it is read or written.
-
-    Args:
-        batch: a batch of pages.
-        path: the file, for messages.
-        row: the number of pages before this batch.
     """
     check_columns(batch.schema, path)
     rows = Rows(path, row)

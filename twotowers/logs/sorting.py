@@ -103,10 +103,6 @@ def sorted_rows(
 
     Yields:
         the rows with `page`, a number per page, in the order in which pages begin.
-
-    Raises:
-        InputError: two rows of a page have one position, or rows of several pages with one key are
-            mixed.
     """
     from twotowers.logs.warehouse import database, execute
 

@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.logs.counting import count_cells
+from twotowers.logs.counted import count_cells
 from twotowers.logs.strays import Tally
 
 # These lines are skipped. They are not needed, and their free text may not be well-formed.
@@ -46,7 +46,7 @@ def read_tiangong(path: str | Path) -> pa.Table:
     """Read the sessions, one result page at a time.
 
     A result counts as clicked at most once per page. Clicks at ranks that the page does not have
-    are dropped. `twotowers.logs.counting.seen` gives the numbers of both. A document may be on a
+    are dropped. `twotowers.logs.counted.seen` gives the numbers of both. A document may be on a
     page twice, since results without an address share one id.
 
     Args:

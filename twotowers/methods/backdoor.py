@@ -16,30 +16,29 @@ as published, the bias is about e_k and not ln e_k: nearly constant. Target "log
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jax.flatten_util import ravel_pytree
 
 from twotowers.losses.listwise import ratios_to_first
 from twotowers.losses.pages import Softmax, attention_rank, offset
 from twotowers.methods.page_losses import fitted_of, relevance_of, train
-from twotowers.methods.propensities import TRUE, propensities_of
+from twotowers.methods.propensities import TRUE, Known, propensities_of
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.towers.confounding import (
-    FROZEN,
-    ConfoundedExamination,
-    PolicyTower,
-    frozen_of,
-    logits_of,
-)
-from twotowers.towers.parts import Count
+from twotowers.towers.dense import DenseTower
+from twotowers.towers.parts import Constant, Count, linear
 from twotowers.towers.two_towers import scores
 
 TRAINS = True
+FROZEN = "frozen"
+"""The column of a lane's frozen network."""
 NEEDS = ("sessions", "features")
 
 LAYERS, DROPOUT = (64, 256), 0.1
@@ -51,7 +50,7 @@ ADAGRAD = {"learning_rate": 0.03, "batch": 256, "min_delta": 0, "optimizer": "ad
 def fit(
     task: Task,
     *,
-    propensities: str = TRUE,
+    propensities: Known = TRUE,
     target: Literal["propensity", "log"] = "propensity",
     loss: Literal["towers", "dual"] = "towers",
     units: Count = 64,
@@ -107,7 +106,9 @@ def _ratios(logits: np.ndarray, where: np.ndarray) -> np.ndarray:
     return np.asarray(ratios_to_first(jnp.asarray(logits), where=jnp.asarray(where), highest=10.0))
 
 
-def _biases(task: Task, propensities: str, target: str, units: int) -> list[ConfoundedExamination]:
+def _biases(
+    task: Task, propensities: Known, target: str, units: int
+) -> list[ConfoundedExamination]:
     """Steps 1 and 2: the frozen bias of each log."""
     rngs = nnx.Rngs(task.seed)
     width = task.splits["train"].inputs.shape[-1]
@@ -144,3 +145,64 @@ def _fitted(result, lane: int, log: int, bias: ConfoundedExamination, mean: np.n
         return losses, losses
 
     return fitted_of(result, lane, bias=mean, page_losses=page_losses)
+
+
+class PolicyTower(nnx.Module):
+    """s(x) = m(e(x)): an encoder e, one linear layer, and a multilayer perceptron m with ELU units.
+
+    Args:
+        width: numbers per row of input.
+        units: numbers per encoding.
+        layers: widths of the perceptron's hidden layers.
+        dropout: rate of dropout after each hidden layer while training, in [0, 0.99].
+        rngs: source of randomness.
+    """
+
+    def __init__(
+        self, width: int, *, units: int, layers: Sequence[int], dropout: float, rngs: nnx.Rngs
+    ):
+        self.encoder = linear(width, units, rngs=rngs)
+        self.perceptron = DenseTower(units, layers=layers, dropout=dropout, rngs=rngs)
+
+    def relevance(self, inputs: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[..., width] -> [...] scores of the policy."""
+        return self.perceptron(self.encoder(inputs), key)
+
+
+class ConfoundedExamination(nnx.Module):
+    """b(x, k) = m(e(x) + P_k): a trained `PolicyTower`, frozen, with positions P_k to be learnt.
+
+    Args:
+        policy: a tower like those that are frozen. Its parameters are not used.
+        positions: number of positions on the page.
+        rngs: source of randomness.
+    """
+
+    def __init__(self, policy: PolicyTower, positions: int, *, rngs: nnx.Rngs):
+        graph, state = nnx.split(policy)
+        vector, restore = ravel_pytree(state)
+        self.positions = linear(positions, policy.encoder.out_features, bias=False, rngs=rngs)
+        self.frozen = Constant(vector, column=FROZEN)
+        self._policy: Callable = lambda vector: nnx.merge(graph, restore(vector))
+
+    def relevance(self, inputs: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """[..., positions, width] -> [..., positions] logits, without dropout."""
+        policy = self._policy(self.frozen[...])
+        return policy.perceptron(policy.encoder(inputs) + self.positions.kernel[...])
+
+
+def frozen_of(policy: PolicyTower) -> np.ndarray:
+    """[parameters] what `ConfoundedExamination` freezes of a tower.
+
+    Example:
+        >>> tower = PolicyTower(2, units=2, layers=[2], dropout=0.0, rngs=nnx.Rngs(0))
+        >>> frozen_of(tower).shape  # three layers with intercepts
+        (15,)
+    """
+    return np.asarray(ravel_pytree(nnx.state(policy))[0])
+
+
+@nnx.jit
+def logits_of(model: ConfoundedExamination, inputs: jax.Array) -> jax.Array:
+    """b(x, k) of pages, compiled: [pages, positions, width] -> [pages, positions]."""
+    return model.relevance(jnp.asarray(inputs))

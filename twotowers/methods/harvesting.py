@@ -6,7 +6,7 @@ the collision of the code of Hager (2026, Section 3.3.2), and `naive` are click 
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from twotowers.towers.lane import Lanes
 BIAS_ALONE = True
 ALL_PAIRS, PUBLISHED = "all_pairs", "all_pairs_published"
 Estimator = Literal["naive", "pivot_one", "adjacent_chain", "all_pairs", "all_pairs_published"]
-ESTIMATORS = get_args(Estimator)
 
 
 def fit(task: Task, *, estimator: Lanes[Estimator] = ALL_PAIRS) -> list[Fitted]:

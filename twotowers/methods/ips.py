@@ -29,7 +29,7 @@ from twotowers.methods.page_losses import (
     train,
     weights_of,
 )
-from twotowers.methods.propensities import TRUE, Clip, propensities_of, weighed
+from twotowers.methods.propensities import TRUE, Clip, Known, propensities_of, weighed
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.document_rate import DocumentRate
 from twotowers.towers.lane import Lanes
@@ -42,7 +42,7 @@ def fit(
     task: Task,
     *,
     weighting: Lanes[Literal["none", "impressions", "queries"]] = "none",
-    propensities: str = TRUE,
+    propensities: Known = TRUE,
     highest_weight: Clip = 10.0,
 ) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.
@@ -70,7 +70,7 @@ def fit(
     ]
 
 
-def _fit_pages(task: Task, weighting, propensities: str, highest: float) -> list[Fitted]:
+def _fit_pages(task: Task, weighting, propensities: Known, highest: float) -> list[Fitted]:
     weights = weights_of(task, propensities, highest)
     model = relevance_of(task)
     result = train(task, model, inverse_propensity, weighting, given=lambda split: weights)

@@ -1,7 +1,7 @@
 """LambdaMART on logged positions: boosted trees that imitate the policy (de Haan and Hager 2024).
 
 Every session is a list, and a document at position k has the label max(10 - k, 0). Clicks are not
-read. LambdaMART on relevance labels is `twotowers.rankers.folds`.
+read. LambdaMART on relevance labels is `twotowers.rankers.trees`.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jax.flatten_util import ravel_pytree
 from scipy.special import expit
 
 from twotowers.errors import InputError
@@ -36,13 +37,12 @@ from twotowers.methods.descent import (
 )
 from twotowers.methods.held_out import cell_losses, dropped_losses, page_losses
 from twotowers.methods.page_fits import statistics_of
-from twotowers.methods.starts import starts_of, warn_of_starts
-from twotowers.methods.task import Fitted, Task
+from twotowers.methods.task import CERTAIN, Fitted, Task
 from twotowers.models.protocol import PER_DOCUMENT, CellModel, is_examination
 from twotowers.models.relevance import HIGHEST, rescale
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.embedding import EmbeddingTower
-from twotowers.towers.lane import Lanes
+from twotowers.towers.lane import Lane, Lanes
 from twotowers.towers.page_towers import BIAS, FEATURES, PAIR, PLACE, PageTowers, Reading
 from twotowers.towers.parts import Constant, value_of
 from twotowers.towers.two_towers import TOWERS, TwoTowers, scores
@@ -86,7 +86,6 @@ def fit(
         train = replace(train, labels=_labels(task, model, again))
     starts = starts_of(task, model, start)
     result = descend(task, model, train, validation, weighting, start, starts=starts)
-    warn_of_starts(task, model, start, train.units, result.epochs)
     if isinstance(model, PageTowers):
         return [_fitted_pages(task, result, lane, log) for lane, log in enumerate(logs)]
     test = count_loss(task.splits["test"])
@@ -228,3 +227,78 @@ _loss = jax.jit(
 @nnx.jit
 def _page_scores(model, inputs):
     return model.scores(inputs)
+
+
+def starts_of(task: Task, model: TwoTowers, start: str | Lane) -> jax.Array | None:
+    """The `starts` of `twotowers.fitting.gradient.fit`.
+
+    Args:
+        task: its users and data.
+        model: a freshly initialised model, whose parameters are the start "random".
+        start: the name of a start, or lanes.
+
+    Returns:
+        [lanes, parameters of a model]; None if all lanes start at random.
+    """
+    names = task.each(start)
+    if set(names) == {"random"}:
+        return None
+    if not isinstance(model, TwoTowers):
+        raise InputError(
+            f"{type(task.model).__name__} starts at random", field="start", expected="'random'"
+        )
+    graph, state, rest = nnx.split(model, nnx.Param, ...)
+    vectors = []
+    for name, (log, _) in zip(names, task.lanes, strict=True):
+        # A model of its own for each lane, because starts change it in place.
+        own = nnx.merge(graph, jax.tree.map(jnp.copy, state), rest)
+        STARTS[name](task, own, log)
+        vectors.append(ravel_pytree(nnx.state(own, nnx.Param))[0])
+    return jnp.stack(vectors)
+
+
+def _zero(task: Task, model: TwoTowers, log: int) -> None:
+    if task.tower not in ("linear", "embedding"):
+        raise InputError(
+            f"a {task.tower} tower does not learn from zeros",
+            field="start",
+            expected="'random', or a tower without hidden layers",
+        )
+    nnx.update(model, jax.tree.map(jnp.zeros_like, nnx.state(model, nnx.Param)))
+
+
+def _truth(task: Task, model: TwoTowers, log: int) -> None:
+    if task.users is None:
+        raise InputError(
+            "the truth of a real log is unknown", field="start", expected="'random' or 'zero'"
+        )
+    user, train = task.users[log], task.splits["train"]
+    if task.tower != "embedding":
+        raise InputError(
+            f"a {task.tower} tower cannot start at the truth",
+            field="start",
+            expected="'embedding', a tower with a parameter per query-document pair",
+        )
+    if type(user) is not type(task.model):
+        raise InputError(
+            "the user and the model have different parameters",
+            field="start",
+            expected="a user and a model of the same kind",
+        )
+    truth = user.truth(train.relevance, task.positions)
+    attraction = np.where(train.where, truth["attraction"], 0).reshape(-1, 1)
+    model.relevance.logits.embedding = _parameter(attraction)
+    if "examination" in truth:
+        model.bias.embedding = _parameter(truth["examination"][:, None])
+
+
+def _parameter(logits: np.ndarray) -> nnx.Param:
+    return nnx.Param(jnp.asarray(np.clip(logits, -CERTAIN, CERTAIN), jnp.float32))
+
+
+STARTS: dict[str, Callable[[Task, TwoTowers, int], None]] = {
+    "random": lambda task, model, log: None,
+    "zero": _zero,
+    "truth": _truth,
+}
+"""Name of a start -> function that changes a freshly initialised model in place."""

@@ -81,13 +81,7 @@ def pair_of(split: Split, log: int) -> np.ndarray:
 
 
 def fitted_of(task: Task, log: int, estimate: Estimate) -> Fitted:
-    """The `Fitted` of an estimate.
-
-    Args:
-        task: its model was fitted.
-        log: index of the log.
-        estimate: the fitted probabilities.
-    """
+    """The `Fitted` of an estimate."""
     model, parameters, bias = task.model, estimate.filled(), None
     scored = of_documents(model.parts)
 

@@ -9,18 +9,20 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 from scipy.special import expit, log_expit
 
 from twotowers.fitting.gradient import Fit
 from twotowers.losses.likelihood import CountLoss
+from twotowers.losses.listwise import ABSENT
 from twotowers.losses.pages import PageLoss
 from twotowers.losses.pointwise import clipped_weights
 from twotowers.methods.descent import count_loss, descend, towers_of
 from twotowers.methods.propensities import NONE, propensities_of
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.document_rate import DocumentRate
-from twotowers.towers.list_tower import ListTower
 from twotowers.towers.two_towers import scores
 
 
@@ -114,3 +116,33 @@ def position_based_losses(
     # 1 - e s(f) as a sum. Where e = 1, and s(f) rounds to 1, the difference would be 0.
     missed = np.log((1 - examined) + examined * expit(-relevance))
     return -np.where(clicks, np.log(examined) + log_expit(relevance), missed)
+
+
+class ListTower(nnx.Module):
+    """A relevance tower f with the softmax loss: a click on document d has the loss -ln r_d.
+
+    r = softmax(f) over the documents that the list shows. Clicks may have weights. This is the
+    ranking loss of `twotowers.methods.dla` (Ai et al. 2018) with given weights.
+
+    Attributes:
+        relevance: a tower that maps inputs [..., documents, *] to logits [..., documents].
+    """
+
+    def __init__(self, relevance: nnx.Module):
+        self.relevance = relevance
+
+    def cell_losses(
+        self, inputs: jax.Array, shown: jax.Array, clicked: jax.Array, key: jax.Array | None = None
+    ) -> jax.Array:
+        """Loss of every cell: [..., documents, positions]. Arguments as in `TwoTowers`.
+
+        Example:
+            >>> tower = ListTower(lambda inputs, key: inputs[..., 0])
+            >>> shown, clicked = jnp.ones((1, 2, 1)), jnp.array([[[3.0], [0.0]]])
+            >>> tower.cell_losses(jnp.zeros((1, 2, 1)), shown, clicked).ravel().round(3).tolist()
+            [2.0789999961853027, 0.0]
+        """
+        logits = jnp.where(shown.sum(-1) > 0, self.relevance(inputs, key), ABSENT)
+        losses = -jax.nn.log_softmax(logits)[..., None]
+        # Counts may be unsigned, and of documents that no list shows.
+        return jnp.where(clicked > 0, clicked * losses, 0)

@@ -1,17 +1,19 @@
 """The softmax loss of lists, with or without inverse propensity weights (Ai et al. 2018).
 
 On a log of sessions, a list is a result page (Hager 2026, Section 3.4, whose code has `normalised:
-after`); on a log of cells, it is the counts of a whole query (`twotowers.towers.list_tower`). The
+after`); on a log of cells, it is the counts of a whole query (`twotowers.methods.page_losses`). The
 loss does not depend on a constant added to all scores of a list, so the method predicts no clicks.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
 from twotowers.losses.listwise import Normalised, Unclicked
 from twotowers.losses.pages import Softmax
 from twotowers.methods.descent import descend
 from twotowers.methods.page_losses import count_losses, fitted_of, relevance_of, train, weights_of
-from twotowers.methods.propensities import NONE, Clip, weighed
+from twotowers.methods.propensities import NONE, Clip, Known, weighed
 from twotowers.methods.task import Fitted, Task
 
 TRAINS = True
@@ -21,7 +23,7 @@ NEEDS = ("dense",)
 def fit(
     task: Task,
     *,
-    propensities: str = NONE,
+    propensities: Literal["none"] | Known = NONE,
     normalised: Normalised = "not",
     unclicked: Unclicked = "uniform",
     highest_weight: Clip = 10.0,

@@ -14,14 +14,7 @@ from twotowers.logs.policies import read_scores
 def displayed(
     rankings: str | Path, policy: str | Path, *, split: str = "train", top: int
 ) -> Rankings:
-    """The first `top` documents of every query of a split, in the order shown.
-
-    Args:
-        rankings: the split's parquet file.
-        policy: the ranker's parquet file.
-        split: which split of the policy.
-        top: documents on a result page.
-    """
+    """The first `top` documents of every query of a split, in the order shown."""
     lists = read_rankings(rankings)
     scored = read_scores(policy, split)
     if not np.array_equal(lists.query, scored.pairs.query):

@@ -2,22 +2,27 @@
 
 They are meant to be the strongest that features allow, not to generalise. `twotowers.logs.policies`
 turns a ranker's scores into a policy, and needs none of the libraries that train.
+
+Chen et al. (2024, Appendix C.1) train a linear ranking SVM (Joachims, KDD 2006) on 1 % of the
+training queries with their labels, sort all documents by it, and display the first ten.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jax.tree_util import register_dataclass
 
-from twotowers.errors import check_choice
+from twotowers.errors import InputError, check_choice
 from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.losses.labels import LabelLoss
-from twotowers.rankers.svm import sample_queries, train_rank_svm
+from twotowers.randomness import stream
 from twotowers.rankers.trees import fit_lambdamart, some_queries
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.linear import LinearTower
@@ -25,6 +30,9 @@ from twotowers.towers.two_towers import scores
 
 RANKERS = ("expert", "linear", "deep", "svm", "lambdamart")
 DROPOUT = 0.1
+
+COST = 200.0
+"""Option -c of svm_rank_learn in the published scripts."""
 
 
 class LinearRanker(nnx.Module):
@@ -88,3 +96,93 @@ def train_ranker(
     training = FitSettings(**settings)
     model = fit(build[name](), objective, objective, training, lanes=1, seed=seed).model(0)
     return lambda rankings, relevance: np.asarray(scores(model, rankings.features))
+
+
+@register_dataclass
+@dataclass(frozen=True)
+class LabelLoss:
+    """Mean squared error to relevance labels over a query's documents; a unit is a query.
+
+    Attributes:
+        features: [queries, documents, width].
+        labels: [queries, documents].
+        where: [queries, documents] bool, False on padding.
+    """
+
+    features: jax.Array
+    labels: jax.Array
+    where: jax.Array
+
+    @property
+    def units(self) -> int:
+        return self.features.shape[0]
+
+    def has(self, lane: jax.Array) -> jax.Array:
+        """[units] bool: all True, because every query has labels."""
+        return jnp.ones(self.units, bool)
+
+    def losses(self, model, index: jax.Array, lane: jax.Array, key: jax.Array | None = None):
+        """[units] losses of the queries with the given indices."""
+        where = self.where[index]
+        error = jnp.where(where, model(self.features[index], key) - self.labels[index], 0.0)
+        return jnp.square(error).sum(-1) / where.sum(-1)
+
+
+def sample_queries(rankings: Rankings, share: float, *, seed: int) -> Rankings:
+    """A random share of the queries, rounded down but at least one, in their order.
+
+    Args:
+        rankings: at least one query.
+        share: in [0, 1].
+        seed: of the draw.
+    """
+    queries = rankings.queries
+    number = max(int(share * len(queries)), 1)
+    chosen = stream("queries with labels", seed).choice(queries, number, replace=False)
+    return rankings.take(np.isin(rankings.query, chosen))
+
+
+def train_rank_svm(rankings: Rankings, *, cost: float = COST) -> np.ndarray:
+    """Weights of a linear ranking SVM.
+
+    It minimises |w|^2 / 2 + (cost / queries) * sum over pairs of max(0, 1 - w (x_i - x_j))^2. A
+    pair is two documents of a query, and i has the higher label. `cost` is the published option
+    -c, which that program also divides by the queries and multiplies by the sum over pairs. That
+    program does not square the hinge. scikit-learn has no solver that converges on a plain hinge
+    with labels this noisy. The squared hinge has its optimum after a few Newton steps.
+
+    Args:
+        rankings: the training queries. Memory grows with their pairs.
+        cost: the cost of a wrong pair, for all queries together.
+
+    Returns:
+        [width] float64 weights. A document's score is features @ weights; higher ranks first.
+    """
+    # The import is slow, and the other rankers do not need it.
+    from sklearn.svm import LinearSVC
+
+    better, worse = _pairs(rankings)
+    if not len(better):
+        raise InputError(
+            "no query has two documents of different labels",
+            field="label",
+            expected="labels that say which document is better",
+        )
+    # The solver separates two classes. A pair and its mirror image have the same loss, so each
+    # pair is entered both ways at half the cost.
+    difference = (rankings.features[better] - rankings.features[worse]).astype(float)
+    side = np.repeat([1, -1], len(difference))
+    svm = LinearSVC(C=cost / len(rankings.queries) / 2, fit_intercept=False, dual=False)
+    return svm.fit(np.concatenate([difference, -difference]), side).coef_[0]
+
+
+def _pairs(rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:
+    """[pairs] rows of the better and [pairs] of the worse document, for all pairs of a query."""
+    offsets = rankings.offsets
+    better, worse = [], []
+    for start, stop in pairwise(offsets):
+        label = rankings.label[start:stop]
+        above, below = np.nonzero(label[:, None] > label)
+        better.append(start + above)
+        worse.append(start + below)
+    return np.concatenate(better), np.concatenate(worse)

@@ -74,13 +74,7 @@ def _distinct(values: Iterable[float]) -> list[float]:
 
 
 def ticks(at: Iterable[float], *, log: bool = False, percent: bool = False) -> so.Continuous:
-    """A scale with a tick at each of a few values.
-
-    Args:
-        at: The values. Missing ones have no tick.
-        log: Whether the scale is logarithmic.
-        percent: Whether its labels are percentages.
-    """
+    """A scale with a tick at each of a few values."""
     places = _distinct(at)
     label = (lambda share, _: _number(100 * share)) if percent else _number
     return so.Continuous(trans="log" if log else None).tick(at=places, minor=0).label(like=label)
@@ -186,11 +180,7 @@ class Chart:
     def onto(
         self, figure: Figure | SubFigure, plot: so.Plot, *, also: Sequence[Artist] = ()
     ) -> None:
-        """Draw the plot's panels, and their legend, on a figure or a part of one.
-
-        Args:
-            also: Further entries of the legend.
-        """
+        """Draw the plot's panels, and their legend, on a figure or a part of one."""
         with style():
             plot.theme(STYLE).on(figure).plot()
             for axes in figure.axes:

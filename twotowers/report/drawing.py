@@ -13,10 +13,6 @@ class Drawing:
     """A drawing with its parameters: `table(results, published)`; `draw(table)` or `tex(table)`.
 
     Each function gets the parameters that it names.
-
-    Args:
-        module: the name of the drawing's module.
-        parameters: of all of its functions.
     """
 
     def __init__(self, module: str, parameters: Mapping[str, Any]):

@@ -126,9 +126,6 @@ def standing(views: Sequence[Row]) -> dict:
 def conclusion(counts: Mapping[str, int]) -> str:
     """One sentence on the claims that decide.
 
-    Args:
-        counts: Number of claims by verdict (`tally`).
-
     Example:
         >>> conclusion({"reproduced": 3, "contradicted": 0, "undecided": 1, "not testable": 0})
         'What can be decided holds.'

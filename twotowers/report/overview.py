@@ -59,9 +59,6 @@ def write_scales(figures: str | Path) -> None:
     """Write the page that leads to the overview of each scale, and that of findings.
 
     Findings of a paper are those of the largest scale at which its page is finished.
-
-    Args:
-        figures: The folder of their folders.
     """
     figures = Path(figures)
     finished = {
@@ -80,12 +77,7 @@ def write_scales(figures: str | Path) -> None:
 
 
 def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
-    """What the finished papers of a scale left, by key, and `views` and `standing` of its claims.
-
-    Args:
-        folder: Of the scale.
-        first: Papers that come before others.
-    """
+    """What the finished papers of a scale left, by key, with `views` and `standing` of claims."""
     folder = Path(folder)
     there = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
     known = {key: _summary(folder / key / SUMMARY) for key in dict.fromkeys([*first, *there])}

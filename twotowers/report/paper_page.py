@@ -134,12 +134,7 @@ class PaperPage:
 
 
 def write_paper(paper: PaperPage, folder: str | Path) -> None:
-    """Write a paper's page, and its summary for the overview.
-
-    Args:
-        paper: What to show.
-        folder: Where; every link is relative to it.
-    """
+    """Write a paper's page, and its summary for the overview."""
     folder = Path(folder)
     view = _paper_view(paper, folder)
     render("paper.html.j2", folder / PAGE, paper=view)

@@ -28,9 +28,8 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 from twotowers.errors import check_choice
-from twotowers.randomness import stream
+from twotowers.randomness import hashed, key_of, normals, stream, uniforms
 from twotowers.standins.baidu_texts import topic_of
-from twotowers.standins.hashed import hashed, key_of, normals, uniforms
 from twotowers.standins.users import PageLaw, clicks_of
 
 NAME = "baidu_mlm"

@@ -18,9 +18,9 @@ from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu
 from twotowers.logs.formats.baidu import LEXICAL
 from twotowers.logs.sessions import write_sessions
+from twotowers.randomness import hashed
 from twotowers.standins.baidu import CANDIDATES, LARGEST_POOL, PARTS, Pages, World, world_of
 from twotowers.standins.baidu_texts import VOCABULARY, document_tokens, query_tokens
-from twotowers.standins.hashed import hashed
 from twotowers.standins.lexical import PAD, Corpus, lexical_features
 
 FAR, COLLECTION = 10**12, 500

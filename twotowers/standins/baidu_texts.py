@@ -13,8 +13,7 @@ from functools import cache
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from twotowers.randomness import stream
-from twotowers.standins.hashed import hashed, key_of, uniforms
+from twotowers.randomness import hashed, key_of, stream, uniforms
 from twotowers.standins.lexical import PAD
 
 VOCABULARY = 2000

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from twotowers.errors import check_choice
 from twotowers.files.artefacts import atomic
-from twotowers.logs.counting import count_cells
+from twotowers.logs.counted import count_cells
 from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
 from twotowers.splits import LOG, PAGES
@@ -99,7 +99,7 @@ def generate_log(name: str, *, sessions: int | None = None, seed: int) -> pa.Tab
         seed: from 0.
 
     Returns:
-        The log, in the layout of `twotowers.logs.counting.count_cells`, with pages of 10.
+        The log, in the layout of `twotowers.logs.counted.count_cells`, with pages of 10.
         Queries are numbered from 0, the most frequent first. No two queries share a document.
         The metadata has sessions and pages.
     """
@@ -111,9 +111,6 @@ def generate_pages(*, sessions: int, seed: int) -> Iterator[pa.RecordBatch]:
     """Draw 'yandex' page by page, for `twotowers.logs.sessions.write_sessions`.
 
     Clicks are other draws than those of `generate_log`.
-
-    Args:
-        sessions, seed: as of `generate_log`.
     """
     return _yandex_pages(stream("yandex stand-in", seed), sessions)
 

@@ -177,21 +177,13 @@ def generate_pages(sessions: int, *, seed: int) -> Iterator[pa.RecordBatch]:
     """Pages, query by query, for `twotowers.logs.sessions.write_sessions`.
 
     Documents have numbers of their own: no two queries share one.
-
-    Args:
-        sessions: number of pages.
-        seed: of the draw.
     """
     for block in draw(sessions, seed=seed):
         yield page_batch(block.query, block.documents, block.clicks, LOG, block.where)
 
 
 def generate_hashed_pages(sessions: int, *, seed: int) -> Iterator[pa.RecordBatch]:
-    """The same pages as Baidu-ULTR has them: no queries, and ids of 31 bits that tell nothing.
-
-    Args:
-        sessions, seed: as of `generate_pages`.
-    """
+    """The same pages as Baidu-ULTR has them: no queries, and ids of 31 bits that tell nothing."""
     for block in draw(sessions, seed=seed):
         hashed = (block.documents.astype(np.uint64) * HASH) >> np.uint64(33)
         none = np.zeros(len(hashed), np.int64)
@@ -199,11 +191,7 @@ def generate_hashed_pages(sessions: int, *, seed: int) -> Iterator[pa.RecordBatc
 
 
 def generate_documents(sessions: int, *, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Number and features of each document that pages show: [documents], [documents, WIDTH].
-
-    Args:
-        sessions, seed: as of `generate_pages`.
-    """
+    """Number and features of each document that pages show: [documents], [documents, WIDTH]."""
     for number, block in enumerate(draw(sessions, seed=seed)):
         shown = np.unique(block.documents[block.where])
         traits = block.traits.reshape(-1, TRAITS)[shown - block.query[0] * CANDIDATES]

@@ -24,7 +24,7 @@ from scipy.special import expit
 
 from twotowers.files.artefacts import atomic
 from twotowers.files.yamls import read_yaml
-from twotowers.logs.counting import count_cells
+from twotowers.logs.counted import count_cells
 from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
 from twotowers.splits import LOG, PAGES
@@ -86,11 +86,7 @@ def generate_pages(*, sessions: int, seed: int) -> Iterator[pa.RecordBatch]:
 
 
 def generate_log(*, sessions: int, seed: int) -> pa.Table:
-    """The same pages as cells, in the layout of `twotowers.logs.counting.count_cells`.
-
-    Args:
-        sessions, seed: as of `generate_pages`.
-    """
+    """The same pages as cells, in the layout of `twotowers.logs.counted.count_cells`."""
     columns = zip(*draw(stream(f"{NAME} stand-in", seed), sessions), strict=True)
     query, documents, clicks = (np.concatenate(column) for column in columns)
     position = np.broadcast_to(np.arange(1, LENGTH + 1), documents.shape)

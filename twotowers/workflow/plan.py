@@ -91,11 +91,7 @@ SOURCES = ("twotowers", "papers", "scripts", "config")
 
 
 class Places:
-    """The paths of artefacts and records.
-
-    Args:
-        results, figures: the folders of a run.
-    """
+    """The paths of artefacts and records."""
 
     def __init__(self, results: str, figures: str):
         self.results, self.figures = results, figures

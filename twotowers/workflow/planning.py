@@ -45,11 +45,7 @@ STAGES = {
 
 
 class Planner(Targets):
-    """Computes all jobs of a run.
-
-    Args:
-        config, papers, root: see `Targets`.
-    """
+    """Computes all jobs of a run."""
 
     def __init__(self, config: RunConfig, papers: Mapping[str, Paper], root: Path = ROOT):
         super().__init__(config, papers, root)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from papers.chen2024.simulation import POSITIONS
+from twotowers.experiment.ranked_lists import assign_contexts, vector_ids
 from twotowers.files.rankings import read_rankings
-from twotowers.identifiability.contexts import assign_contexts, vector_ids
 from twotowers.identifiability.graph import factor_components, graph_statistics
 from twotowers.randomness import stream
 from twotowers.rankers.displayed import displayed

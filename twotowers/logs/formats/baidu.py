@@ -29,9 +29,8 @@ from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import check_names, column_names, placed_batches
 from twotowers.files.columns import Rows, is_text, value_text, whole_runs, wrong_type
-from twotowers.files.distinct import hashed
+from twotowers.files.distinct import Seen, hashed
 from twotowers.files.rankings import Rankings
-from twotowers.files.seen import Seen
 from twotowers.logs.sessions import Stream, check_free, conform
 from twotowers.logs.strays import Tally
 from twotowers.splits import LOG
@@ -114,9 +113,6 @@ def documents_of(
 def texts_of(path: str | Path) -> Iterator[pa.RecordBatch]:
     """The distinct documents of a log: `document`, and lists of token ids `query`, `title`,
     `abstract`. A document has the text of its first row.
-
-    Args:
-        path: as of `read`.
     """
     seen = Seen()
     for file in files_of(path):
@@ -129,10 +125,6 @@ def texts_of(path: str | Path) -> Iterator[pa.RecordBatch]:
 
 def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) -> Rankings:
     """Read annotated documents.
-
-    Args:
-        path: as of `read`.
-        columns: as of `documents_of`.
 
     Returns:
         Rankings. Queries are numbered from 0 in the order of rows; a change of `query_no` begins

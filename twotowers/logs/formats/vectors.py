@@ -18,10 +18,9 @@ from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import placed_batches
 from twotowers.files.columns import Rows
-from twotowers.files.distinct import hashed
+from twotowers.files.distinct import Seen, hashed
 from twotowers.files.frames import Source
 from twotowers.files.rankings import Rankings
-from twotowers.files.seen import Seen
 from twotowers.logs.formats.pages import click_flags, named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
@@ -81,9 +80,6 @@ def documents_of(
     """The distinct documents of a log: numbers [documents], features [documents, width] float32.
 
     All numbers are in memory, eight bytes each, and no features but those of a batch.
-
-    Args:
-        path, columns: as of `read`.
     """
     seen, width = Seen(), None
     # The other columns are of pages, and `read` checks them.

@@ -127,10 +127,6 @@ def write_wscd(log: Log, path: str | Path) -> int:
     Sessions are numbered from 0. Times and regions are 0. Lane columns, the split, users and bias
     features are not written.
 
-    Args:
-        log: with pages.
-        path: the text file to write.
-
     Returns:
         The number of pages.
     """
