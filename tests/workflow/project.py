@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -225,6 +225,12 @@ class Finished:
     project: Project
     run: Run
     digests: dict[str, str]
+
+    def copy(self, folder: Path) -> Project:
+        """A copy that tests may change, in a folder of this one."""
+        place = folder / "two-towers"
+        shutil.copytree(self.project.folder, place)
+        return replace(self.project, folder=place)
 
 
 def own_environment(caches: Path) -> dict[str, str]:

@@ -19,11 +19,9 @@ from tests.workflow.project import LONG, PAPERS, ROOT, SMOKE, Project
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
 
 COMMANDS = ROOT / "tests" / "conda" / "bin"
-TARGETS = (
-    "figures/smoke/hager2025/lemmas.csv",  # of a study, which runs where fits run
-    "results/smoke/clicks/hager2025/mslr30k/linear-linear/2021.parquet",  # of a ranker, by JAX
-)
-"""The cheapest files that need a job in each environment."""
+LOG = "results/smoke/raw/yandex/log.parquet"  # by the environment of data
+CLICKS = "results/smoke/clicks/hager2025/mslr30k/linear-linear/2021.parquet"  # by JAX
+FIGURE = "figures/smoke/hager2025/lemmas.csv"  # by that of plots
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +67,18 @@ def test_the_gpu_profile_trains_with_cuda(launcher, unbuilt):
 
 
 def test_the_launcher_plans_and_each_job_in_its_environment_changes_no_byte(
-    launcher, clean_copy, finished
+    launcher, finished, tmp_path
 ):
-    project = clean_copy("conda")
-    # The launcher's packages suffice to plan all papers.
-    config = [*SMOKE, f"papers=[{','.join(PAPERS)}]"]
-    said = launch(launcher, project, *TARGETS, "--sdm", "conda", "--cores", "2", *config)
+    project = finished.copy(tmp_path)
+    for file in (CLICKS, FIGURE):
+        (project.folder / file).unlink()
+    # The launcher's packages suffice to plan all papers. Without the trigger of environments, what
+    # has been made without conda is not made again.
+    config = [*SMOKE, f"papers=[{','.join(PAPERS)}]", "--rerun-triggers", "params", "input"]
+    said = launch(launcher, project, LOG, CLICKS, FIGURE, "--sdm", "conda", "--cores", "2", *config)
     made = re.findall(r"^Environment for \S*/envs/(\S+)\.yaml created", said, re.MULTILINE)
     assert sorted(made) == ["data", "jax-cpu", "plots"]
-    for file in TARGETS:
+    assert (project.folder / LOG).exists()
+    for file in (CLICKS, FIGURE):
         expected = finished.project.folder / file
         assert (project.folder / file).read_bytes() == expected.read_bytes()
