@@ -381,6 +381,6 @@ def test_a_wrong_simulation_is_named(clicks, change, message):
         tt.simulate(clicks.rankings, **change)
 
 
-def test_wrong_lists_are_named(clicks):
+def test_wrong_lists_are_named(fitted):
     with pytest.raises(tt.InputError, match="lists: 'x' was given"):
-        tt.fit(clicks, tt.TwoTower(), training=QUICK).evaluate("x")
+        fitted.evaluate("x")

@@ -56,12 +56,6 @@ def test_equals_a_naive_count(tmp_path_factory, pages, separator):
     }
 
 
-def test_types(tmp_path):
-    log = cells_of(read_yandex(write(tmp_path, "1_0\t5,6 : 6")))
-    assert log.column_names == ["query", "document", "position", "impressions", "clicks"]
-    assert list(map(str, log.schema.types)) == ["int64", "int64", "int32", "int64", "int64"]
-
-
 @pytest.mark.parametrize(
     "bad",
     ["", "1\t5,6 :", "a_0\t5,6 :", "1_12345\t5,6 :", "1_0 5,6 :", "1_0\t5,6", "1_0\t :",
