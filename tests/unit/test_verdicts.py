@@ -237,6 +237,15 @@ def test_a_test_of_the_papers_decides_by_what_it_finds(mark, verdict):
     assert judge(claim, runs([1.0])).verdict == verdict
 
 
+@pytest.mark.parametrize("mark", [1, -1])
+def test_a_test_of_queries_decides_only_if_it_finds_the_same_without_each_seed(mark):
+    claim = claimed(significant("the gain"), judge=lambda each: mark * (each["value"].mean() > 0))
+    assert decide(claim, runs([1.0, 1.1, 0.9])).verdict in (REPRODUCED, CONTRADICTED)
+    rests_on_one = decide(claim, runs([1.0, -0.2, -0.2]))
+    assert rests_on_one.verdict == UNDECIDED
+    assert rests_on_one.reason.startswith("open: the gain is significant")
+
+
 @pytest.mark.parametrize(
     ("means", "verdict"),
     [

@@ -297,7 +297,7 @@ class _Check:
         if not self.condition.relation:
             return f"{words} (not so in every seed, or fewer than {LEAST_ALONE})"
         if self.condition.relation == SIGNIFICANT:
-            return f"{words} (it is not)"
+            return f"{words} ({'not so without each seed' if self.met.all() else 'it is not'})"
         if np.isinf(self.error).any():
             return f"{words} (the same in every seed, which may be chance)"
         if not np.isfinite(self.slack).all():
@@ -330,7 +330,10 @@ def _check(
     met = condition.met(numbers)
     error = jackknife_error(numbers, _finite([_aligned(other, slack) for other in others]))
     if condition.relation == SIGNIFICANT:
-        error = np.where(met | (numbers <= OPPOSITE), 0, np.inf)  # Chance is in the test.
+        # The test has the chance of queries. That of seeds is whether it finds so without each.
+        every = np.array([numbers, *(_aligned(other, slack) for other in others)])
+        sure = condition.met(every).all(0) | (every <= OPPOSITE).all(0)
+        error = np.where(sure, 0, np.inf)
     elif condition.discrete and not error.all():
         ones = [_aligned(condition.slack(each[at][1]), slack) for each in alone()]
         error = unmoved_error(error, met, condition.met(np.reshape(ones, (-1, len(numbers)))))
