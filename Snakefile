@@ -13,7 +13,7 @@ min_version("9.0")
 sys.path.insert(0, workflow.basedir)
 
 from scripts.runner import PRELOADED
-from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, IDS, LOG, PAGES, SPLITS
 from twotowers.workflow.compiling import compiler_flags
 from twotowers.workflow.plan import read_plan
 from twotowers.workflow.preloaded import start as start_preloaded
@@ -71,7 +71,7 @@ onstart:
 
 wildcard_constraints:
     dataset="[^/]+",
-    split="|".join([*SPLITS, LOG, PAGES, DOCUMENTS, ANNOTATIONS]),
+    split="|".join([*SPLITS, LOG, PAGES, DOCUMENTS, ANNOTATIONS, IDS]),
     paper="[^/]+",
     seed=r"\d+",
 

@@ -20,6 +20,8 @@ rule generate_standin:
 
 
 rule encode:
+    input:
+        PLAN.inputs("encode"),
     output:
         **{
             split: ensure(PLAN.file("raw", split=split), non_empty=True)
@@ -37,12 +39,13 @@ rule encode:
     params:
         **PLAN.params("encode"),
     message:
-        "Train an encoder of {wildcards.dataset} and encode its documents"
+        "Encode the documents of {wildcards.dataset}"
     script:
-        "../scripts/encode_standin.py"
+        "../scripts/encode.py"
 
 
 ruleorder: encode > generate_standin
+ruleorder: encode > parse
 
 
 rule fetch:

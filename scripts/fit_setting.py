@@ -1,6 +1,7 @@
 """A setting's log and rankings -> all measurements of its lanes."""
 
 import logging
+from pathlib import Path
 
 from scripts.runner import run
 from twotowers.claims.longform import write_results
@@ -11,8 +12,10 @@ LOGGER = logging.getLogger("twotowers.fit")
 
 
 def main(inputs, outputs, *, paper: str, name: str, setting: dict, seed: int):
-    results = fit_setting(dict(inputs.items()), loaded(setting), seed=seed)
+    kept = Path(outputs[0]).with_suffix(".state")
+    results = fit_setting(dict(inputs.items()), loaded(setting), seed=seed, checkpoint=kept)
     write_results(results, outputs[0], paper=paper, setting=name, seed=seed)
+    kept.unlink(missing_ok=True)
     for metric in ("epochs", "nll"):
         lanes = results.loc[results["metric"] == metric, "value"]
         if len(lanes):

@@ -10,13 +10,14 @@ from scripts.runner import run
 from twotowers.datasets.letor import read_letor
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
+from twotowers.files.tables import write_batches
 from twotowers.logs.click_log import log_of_format
 from twotowers.logs.counted import CELL
 from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu, vectors
 from twotowers.logs.sessions import seen_in
 from twotowers.logs.tiangong import read_tiangong
-from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, IDS, LOG, PAGES
 
 LOGGER = logging.getLogger("twotowers.parse")
 TIANGONG = "tiangong"
@@ -43,9 +44,13 @@ def main(
         format, label_max, width, reading: see `twotowers.datasets.sources.Source`.
     """
     manifest = json.loads(Path(inputs[0]).read_text(encoding="utf-8"))
-    source = manifest[LOG if split in (PAGES, DOCUMENTS) else split]["path"]
+    of = {PAGES: LOG, DOCUMENTS: LOG, IDS: ANNOTATIONS}
+    source = manifest[of.get(split, split)]["path"]
     if format == "letor":
         write_rankings(read_letor(source, width=width, label_max=label_max), outputs[0])
+        return
+    if split == IDS:
+        write_batches(outputs[0], DESCRIBED[format].ids_of(manifest[LOG]["path"], source))
         return
     if split == ANNOTATIONS:
         write_rankings(DESCRIBED[format].read_annotations(source), outputs[0])

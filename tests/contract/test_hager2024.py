@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from papers.hager2024.claims import CLAIMS
-from papers.hager2024.methods.monobert import click_loss, sequences_of
+from papers.hager2024.methods.monobert import click_loss
 from papers.hager2024.names import METHODS
 from papers.hager2024.significance import changes
 from papers.hager2024.studies import counts
@@ -19,7 +19,6 @@ from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDE
 from twotowers.claims.published import bands, results
 from twotowers.claims.statistics import select
 from twotowers.root import ROOT
-from twotowers.towers.sequences import sequences
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 item = partial(drawing, "hager2024", scale="paper")
@@ -94,15 +93,6 @@ def test_more_is_significant_where_runs_of_a_query_count():
     own = rows[(rows["features"] == "ltr") & (rows["sign"] == 1)].set_index("unit")["value"]
     assert own.to_dict() == {"run": 1, "query": 0}
     assert r"LTR features & $1$ & $0$ & $0$ & $0$ \\" in table.tex(rows)
-
-
-def test_tokens_alone_tell_segments_and_texts():
-    texts = np.array([[[5, -1], [6, 4]], [[7, 8], [9, -1]], [[9, -1], [-1, -1]]])
-    for length in (5, 9):
-        whole = sequences(*texts, length=length)
-        found = sequences_of(whole.tokens)
-        assert found.segments.tolist() == whole.segments.tolist()
-        assert found.text.tolist() == whole.text.tolist()
 
 
 def test_click_losses_of_cross_encoders():

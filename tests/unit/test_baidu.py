@@ -13,6 +13,7 @@ from twotowers.files.rankings import Rankings
 from twotowers.logs.formats.baidu import (
     EMBEDDING,
     LEXICAL,
+    OFFSET,
     POSITIONS,
     annotated_texts,
     documents_of,
@@ -54,7 +55,9 @@ def columns_of(rows, *, width=3, half=True, embedding=True):
         vectors = [np.array(each, np.float16 if half else float) for each in vectors]
         found[EMBEDDING] = pa.array(vectors, pa.list_(kind))
     for name in ("query", "title", "abstract"):
-        found[name] = [[row, *range(row % 3)] for row in range(len(numbers))]
+        found[name] = [
+            [OFFSET + row, *range(OFFSET, OFFSET + row % 3)] for row in range(len(numbers))
+        ]
     return found
 
 
@@ -145,9 +148,9 @@ def test_texts(tmp_path):
     documents = [number for page in pages_of(path)[0] for number in page["documents"]]
     assert [row["document"] for row in found] == list(dict.fromkeys(documents))
     bad = {**ROWS, **columns_of(ROWS)}
-    bad["title"] = [[1], [2], [3, 4], [5], [6, -7], [], [8], [9]]
+    bad["title"] = [[11], [12], [13, 14], [15], [16, 7], [], [18], [19]]
     pa.feather.write_feather(pa.table(bad), path)
-    with pytest.raises(InputError, match=r"title: row 5: -7 was found .*token ids from 0"):
+    with pytest.raises(InputError, match=r"title: row 5: 7 was found .*token ids from 10"):
         list(texts_of(path))
 
 

@@ -15,9 +15,10 @@ from twotowers.towers.pretraining import (
     batches,
     click_and_token_loss,
     pretrain,
+    shown_texts,
     vectors_of,
 )
-from twotowers.towers.sequences import CLS, MASK, PAD, SEP, masked, sequences
+from twotowers.towers.sequences import CLS, MASK, PAD, SEP, Sequences, masked, sequences
 
 SMALL = {"vocabulary": 30, "length": 12, "layers": 1, "heads": 2, "width": 8, "inner": 16}
 
@@ -33,7 +34,7 @@ def some():
     texts = [rng.integers(0, 30, (40, width)) for width in (2, 3, 4)]
     for text in texts[1:]:
         text[np.arange(text.shape[1]) >= rng.integers(1, text.shape[1] + 1, (40, 1))] = -1
-    return sequences(*texts, length=12)
+    return Sequences.of(sequences(*texts, length=12))
 
 
 def naive(scores, bias, clicks, where):
@@ -48,7 +49,7 @@ def two_towers(scores, bias, clicks, where):
 
 def test_sequences_are_cut_and_filled():
     texts = [np.array(each) for each in ([[4, 5], [6, -1]], [[7], [8]], [[9, 9]] * 2)]
-    long, short = (sequences(*texts, length=length) for length in (12, 6))
+    long, short = (Sequences.of(sequences(*texts, length=length)) for length in (12, 6))
     assert long.tokens.tolist() == [
         [CLS, 14, 15, SEP, 17, SEP, 19, 19, SEP, PAD, PAD, PAD],
         [CLS, 16, SEP, 18, SEP, 19, 19, SEP, PAD, PAD, PAD, PAD],
@@ -128,15 +129,23 @@ def test_padding_changes_nothing(encoder, some):
     np.testing.assert_allclose(short[:, 0], long[:, 0], atol=1e-5)
 
 
-def test_every_page_is_in_one_batch():
+@pytest.mark.parametrize("together", [30, 7, 1])
+def test_every_page_is_in_one_batch(together):
     rng = np.random.default_rng(1)
     where = rng.random((30, 6)) < 0.7
     document = rng.integers(0, 40, where.shape)
     clicks = rng.random(where.shape) < 0.5
+    tokens = np.arange(40)[:, None]
     settings = Pretraining(documents=16, pages=4)
-    found = list(batches(document, clicks, where, settings))
+    pages = [
+        some
+        for start in range(0, 30, together)
+        for own in [slice(start, start + together)]
+        for some in shown_texts(tokens, document[own], clicks[own], where[own])
+    ]
+    found = list(batches(pages, settings))
     shown = [
-        (batch.document[place[own]].tolist(), clicked[own].tolist())
+        (batch.texts.tokens[place[own], 0].tolist(), clicked[own].tolist())
         for batch in found
         for place, clicked, own in zip(batch.place, batch.clicks, batch.where, strict=True)
         if own.any()
@@ -145,7 +154,10 @@ def test_every_page_is_in_one_batch():
     assert shown == [(d[own].tolist(), c[own].tolist()) for d, c, own in wanted if own.any()]
     for batch in found:
         assert batch.there.sum() == batch.where.sum() <= 16
-    assert len({batch.document.shape for batch in found}) == 1
+    assert len({batch.there.shape for batch in found}) == 1
+    # Pages that are read a few at a time make the same batches.
+    whole = batches(shown_texts(tokens, document, clicks, where), settings)
+    assert [each.there.sum() for each in found] == [each.there.sum() for each in whole]
 
 
 def logged(some, sessions=60):
@@ -153,37 +165,42 @@ def logged(some, sessions=60):
     rng = np.random.default_rng(2)
     document = rng.integers(0, len(some.tokens), (sessions, 5))
     clicks = (some.tokens % 2 == 0)[:, 1][document]
-    return document, clicks, np.ones(document.shape, bool)
+    return some.tokens, document, clicks, np.ones(document.shape, bool)
 
 
-def test_training_learns_and_is_the_same_again(encoder, some):
+def test_training_learns_and_is_the_same_again(encoder, some, tmp_path):
     settings = Pretraining(learning_rate=1e-2, documents=50, pages=10)
-    pages = [each for _ in range(25) for each in batches(*logged(some), settings)]
-    trained, losses = pretrain(encoder, some, pages, naive, settings=settings, seed=1)
+    pages = [each for _ in range(25) for each in batches(shown_texts(*logged(some)), settings)]
+    trained, losses = pretrain(encoder, pages, naive, settings=settings, seed=1)
     assert losses.shape == (len(pages), 2)
     assert losses[-6:, 0].mean() < 0.7 * losses[:6, 0].mean()
     assert losses[-6:, 1].mean() < losses[:6, 1].mean()
     few = pages[:3]
-    _, again = pretrain(encoder, some, few, naive, settings=settings, seed=1)
+    _, again = pretrain(encoder, few, naive, settings=settings, seed=1)
     np.testing.assert_array_equal(again, losses[:3])
+    # A training that was ended goes on from its last state.
+    kept = {"settings": settings, "seed": 1, "checkpoint": tmp_path / "kept.state"}
+    pretrain(encoder, few, naive, **kept)
+    resumed, rest = pretrain(encoder, pages, naive, **kept)
+    np.testing.assert_array_equal(rest, losses[3:])
+    np.testing.assert_array_equal(resumed.bias[...], trained.bias[...])
+    with pytest.raises(InputError, match="it is of another fit"):
+        pretrain(encoder, few, naive, **kept, about="another loss")
     # A loss that reads no bias leaves it where it was, but for its decay.
     begin = Biased(encoder, nnx.Rngs(1)).bias[...]
     shrunk = (1 - settings.learning_rate * settings.decay) ** len(pages)
     np.testing.assert_allclose(trained.bias[...], begin * shrunk, rtol=1e-5)
-    moved, _ = pretrain(encoder, some, few, two_towers, settings=settings, seed=1)
+    moved, _ = pretrain(encoder, few, two_towers, settings=settings, seed=1)
     assert (np.abs(moved.bias[:5] - begin[:5]) > 1e-3).all()
 
 
 def test_documents_that_fill_up_a_batch_count_nothing(encoder, some):
-    document, clicks, where = (each[:3] for each in logged(some))
+    tokens, *pages = logged(some, sessions=3)
     model, key = Biased(encoder, nnx.Rngs(1)), jax.random.key(3)
-    columns = tuple(jnp.asarray(each) for each in (some.tokens, some.segments, some.text))
     settings = Pretraining(documents=15, pages=3)
-    (tight,) = batches(document, clicks, where, settings)
-    (loose,) = batches(document, clicks, where, Pretraining(documents=15, pages=7))
-    losses = jax.jit(
-        lambda batch: click_and_token_loss(model, columns, batch, naive, settings, key)
-    )
+    (tight,) = batches(shown_texts(tokens, *pages), settings)
+    (loose,) = batches(shown_texts(tokens, *pages), Pretraining(documents=15, pages=7))
+    losses = jax.jit(lambda batch: click_and_token_loss(model, batch, naive, settings, key))
     found = [losses(batch) for batch in (tight, loose)]
     np.testing.assert_allclose(*found, rtol=1e-6)
 

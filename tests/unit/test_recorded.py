@@ -147,6 +147,6 @@ def test_the_digest_has_whatever_makes_a_paper_s_data(tmp_path):
         plan.dataset.return_value = dataset
         evidence_digest(plan, "p")
         seen[name] = plan.code.call_args.args
-    encoder, reader = "scripts/encode_standin.py", "twotowers/datasets/letor.py"
+    encoder, reader = "scripts/encode.py", "twotowers/datasets/letor.py"
     assert [encoder in seen[name] for name in datasets] == [False, False, True]
     assert [reader in seen[name] for name in datasets] == [True, False, False]

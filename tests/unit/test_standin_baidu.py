@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtri
 
 from twotowers.errors import InputError
-from twotowers.logs.formats.baidu import documents_of, read, read_annotations, texts_of
+from twotowers.logs.formats.baidu import OFFSET, documents_of, read, read_annotations, texts_of
 from twotowers.randomness import hashed, key_of, normals, uniforms
 from twotowers.standins.baidu import (
     CANDIDATES,
@@ -236,9 +236,9 @@ def test_placeholders_stand_where_they_were_dropped():
     for number, own in sessions.items():
         assert [row["position"] for row in own] == list(range(1, len(own) + 1))
         # As published: the first kind goes without a trace, the second leaves a gap.
-        left = [row for row in own if row["title"] != list(SEARCHED)]
+        left = [row for row in own if row["title"] != [OFFSET + each for each in SEARCHED]]
         assert len(own) - len(left) <= 1
-        shown = [(at, row) for at, row in enumerate(left, 1) if row["title"] != [EMPTY]]
+        shown = [(at, row) for at, row in enumerate(left, 1) if row["title"] != [OFFSET + EMPTY]]
         assert [(at, row["url_md5"]) for at, row in shown] == logged[number]
 
 

@@ -53,7 +53,7 @@ class Encoder(Config):
 
     steps: Annotated[int, Field(ge=0)]
     """Steps of training, on pages of part 1. Without any, what follows lexical features are the
-    tokens that an encoder would read."""
+    tokens that an encoder would read, also of real files."""
     layers: Positive = 2
     """Layers of the transformer."""
     heads: Positive = 2
@@ -95,8 +95,9 @@ class DataSet(Config):
     """Of a generated log with text: what it is drawn from, where that is not the calibrated law
     (`twotowers.standins.baidu.Law`), such as {agreement: 1}; and its `users` and `annotators`."""
     encoder: dict[Scale, Encoder] = Field(default={})
-    """Of a generated log with text: the encoder whose vectors follow the lexical features, per
-    scale. Without it, documents have lexical features only."""
+    """Of a log with text: the encoder whose vectors follow the lexical features, per scale. Without
+    it, a generated log has lexical features only. Real files have vectors of their own, so that of
+    them only an encoder without steps counts."""
 
     @model_validator(mode="after")
     def _law_of_texts(self) -> DataSet:
@@ -109,6 +110,11 @@ class DataSet(Config):
     def has_texts(self) -> bool:
         """Whether it is a log with text."""
         return self.of.format == TEXTS
+
+    def encoder_at(self, scale: str) -> Encoder | None:
+        """The encoder of a scale, if there is one."""
+        found = self.encoder.get(scale)
+        return found if found and (self.is_standin or not found.steps) else None
 
     @property
     def is_standin(self) -> bool:

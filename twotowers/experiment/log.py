@@ -65,6 +65,9 @@ class Files(Protocol):
     def has(self, dataset: str, part: str) -> bool:
         """Whether a data set has a part, such as annotations."""
 
+    def is_there(self, dataset: str) -> bool:
+        """Whether a data set has files, and is not generated."""
+
 
 class Log(Config):
     """A click log."""

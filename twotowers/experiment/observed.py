@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
@@ -10,11 +13,12 @@ from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
 from twotowers.experiment.fields import Config, Distinct, config_error
 from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages, splits_of
+from twotowers.files.artefacts import files_of
 from twotowers.logs.described import Gathered, read_documents
 from twotowers.logs.observed_pages import Portion as PagesOf
 from twotowers.logs.observed_pages import observed_pages, observed_splits
 from twotowers.methods.task import Split
-from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS, TEXTS, part_of
 
 Fraction = Annotated[float, Field(gt=0, le=1)]
 Number = Annotated[int, Field(ge=0)]
@@ -91,6 +95,10 @@ class ObservedLog(Recorded):
     features: bool = False
     """Whether towers may read features of the documents. The data set then has them, and queries
     with annotated documents, on which rankings are measured."""
+    texts: str | None = None
+    """A log with text whose files cross-encoders read in training, page after page, so that memory
+    need not hold them: all but parts of validation and test. While it has no folder, they read this
+    log's pages."""
 
     @model_validator(mode="after")
     def _features_of_pages(self) -> ObservedLog:
@@ -124,7 +132,12 @@ class ObservedLog(Recorded):
         if self.features and not by_pair:
             judged = (ANNOTATIONS,) if file.has(self.dataset, ANNOTATIONS) else ()
             parts |= {name: name for name in (DOCUMENTS, *judged)}
-        return {name: file("raw", dataset=self.dataset, split=part) for name, part in parts.items()}
+        found = {
+            name: file("raw", dataset=self.dataset, split=part) for name, part in parts.items()
+        }
+        if self.texts and file.is_there(self.texts):
+            found[TEXTS] = file("manifest", dataset=self.texts)
+        return found
 
     def splits(
         self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
@@ -145,4 +158,14 @@ class ObservedLog(Recorded):
             rows = described.rows(found.ids["document"].to_numpy())
             width = described.features.shape[1]
             read = Gathered(described.features[:, chosen(features, width)], rows[found.pair])
-        return splits_of(found, read)
+        splits = splits_of(found, read)
+        if TEXTS in inputs:
+            splits["train"] = replace(splits["train"], texts=self._files(inputs[TEXTS]))
+        return splits
+
+    def _files(self, manifest: str) -> list[Path]:
+        """The files of `texts`, but for those of validation and test."""
+        pattern = json.loads(Path(manifest).read_text(encoding="utf-8"))[LOG]["path"]
+        portions = (part for name, part in self.split if name != "train")
+        held_out = {each for part in portions if isinstance(part, Portion) for each in part.parts}
+        return [file for file in files_of(pattern) if part_of(file) not in held_out]

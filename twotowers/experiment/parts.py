@@ -31,7 +31,7 @@ TABLE = "table"
 """Examination with a parameter per position."""
 USER_LANE = "user_kind"
 """The column that tells users of several kinds apart."""
-TRAITS = ("TRAINS", "GPU", "FACTORS", "BIAS_ALONE", "BY_PAIR")
+TRAITS = ("TRAINS", "GPU", "RESUMES", "FACTORS", "BIAS_ALONE", "BY_PAIR")
 """What a method's module or a tower's class may say of itself (`twotowers.methods.task`)."""
 KIND_OR_OPTIONS = WithJsonSchema({"type": ["string", "object"], "required": ["kind"]})
 """What an editor knows of a part: the name of its component, alone or with options."""

@@ -31,7 +31,7 @@ from jax.flatten_util import ravel_pytree
 from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError
-from twotowers.fitting.checkpoints import Checkpoint
+from twotowers.files.checkpoints import Checkpoint
 from twotowers.fitting.lane_steps import FitSettings, LaneStates, judged, optimizer_of, stepping
 from twotowers.randomness import stream
 from twotowers.towers.parts import Constant

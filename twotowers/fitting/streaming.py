@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from twotowers.fitting.checkpoints import Checkpoint
+from twotowers.files.checkpoints import Checkpoint
 from twotowers.fitting.gradient import Fit, FitSettings, finished, report, started
 from twotowers.fitting.lane_steps import LaneStates, judged, stepping
 from twotowers.logs.described import inputs_of

@@ -5,13 +5,15 @@ stand-in gets them here: a small network (`twotowers.towers.monobert`) reads pag
 the loss of masked tokens and the pointwise loss of clicks, and then every document. Features are
 the lexical ones, and behind them the vectors, as in the real files. After a few hundred steps,
 vectors differ in almost one direction only, and towers learn little from them. So each column is
-standardised.
+standardised. For cross-encoders that are themselves compared, features are tokens, of a stand-in
+or of the real files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,8 +27,6 @@ from twotowers.experiment.config import Encoder
 from twotowers.files.rankings import write_rankings
 from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu
-from twotowers.logs.log import Log
-from twotowers.logs.page_arrays import page_arrays
 from twotowers.losses.pointwise import sigmoid_loss
 from twotowers.randomness import stream
 from twotowers.standins.baidu import POSITIONS, World
@@ -40,18 +40,17 @@ from twotowers.standins.baidu_files import (
 from twotowers.standins.baidu_texts import VOCABULARY
 from twotowers.towers.monobert import MonoBert
 from twotowers.towers.pretraining import (
-    Batch,
     Pretraining,
-    batches,
+    ShownTexts,
+    forever,
     over_documents,
     pretrain,
     vectors_of,
 )
-from twotowers.towers.sequences import Sequences, marked, sequences
+from twotowers.towers.sequences import ABSENT, Sequences, sequences
 
 SPECIAL = len(SEARCHED) + 1
 """Tokens of placeholders, which come behind those of texts."""
-LONGEST = {"query": 6, "title": 12, "abstract": 40}
 FILE = "part-1_split-0.feather"
 """What encoders are trained on."""
 MEASURED = 4096
@@ -61,54 +60,76 @@ MEASURED = 4096
 def encode(
     documents: str | Path, annotations: str | Path, world: World, encoder: Encoder, *, queries: int
 ) -> np.ndarray:
-    """Train an encoder, and write documents and annotations with its vectors.
+    """Train an encoder on a stand-in, and write documents and annotations with its vectors.
 
     Args:
-        documents, annotations: the files to write; see `twotowers.logs.described` and
-            `twotowers.files.rankings`.
+        documents, annotations: see `write_encoded`.
         world: the stand-in.
-        encoder: its sizes, and how it is trained.
+        encoder: its sizes, and how it is trained. Without steps, features are tokens.
         queries: annotated.
 
     Returns:
         [steps, 2] the losses of clicks and of masked tokens.
     """
+    kept = Path(documents).with_suffix(".state")
     with TemporaryDirectory(dir=Path(documents).parent) as folder:
         log, judged = Path(folder) / "part-*_split-0.feather", Path(folder) / "annotations.feather"
         write_log(folder, world)
         write_annotations(judged, world, queries)
-        model, losses = None, np.zeros((0, 2))
+        vectors: Callable = partial(tokens_of, length=encoder.length)
+        losses = np.zeros((0, 2))
         if encoder.steps:
-            model, losses = train(folder, world, encoder)
-        dropout = world.seed if encoder.dropout else None
-
-        def raw(batch: pa.RecordBatch) -> np.ndarray:
-            texts = read(batch, encoder)
-            return np.concatenate([*vectors_of(model, texts, dropout=dropout)])
-
-        if model is not None:
-            some = raw(next(baidu.texts_of(Path(folder) / FILE)).slice(0, MEASURED))
-            mean, deviation = some.mean(0), some.std(0)
-
-        def vectors(batch: pa.RecordBatch) -> np.ndarray:
-            if model is None:
-                return read(batch, encoder).tokens.astype(np.float32)
-            return (raw(batch) - mean) / deviation
-
-        texts = zip(baidu.documents_of(log), baidu.texts_of(log), strict=True)
-        write_documents(
-            documents,
-            ((number, np.hstack([lexical, vectors(text)])) for (number, lexical), text in texts),
-        )
-        rankings = baidu.read_annotations(judged)
-        found = np.concatenate([vectors(text) for text in baidu.annotated_texts(judged)])
-        features = np.hstack([rankings.features, found])
-        write_rankings(replace(rankings, features=features), annotations)
+            model, losses = train(folder, world, encoder, checkpoint=kept)
+            vectors = _standardised(model, Path(folder) / FILE, world, encoder)
+        write_encoded(documents, annotations, log, judged, vectors)
+    kept.unlink(missing_ok=True)
     return losses
 
 
-def train(folder: str | Path, world: World, encoder: Encoder) -> tuple[MonoBert, np.ndarray]:
-    """Train an encoder on part 1 of a log whose files are in a folder."""
+def _standardised(
+    model: MonoBert, first: Path, world: World, encoder: Encoder
+) -> Callable[[pa.RecordBatch], np.ndarray]:
+    """The vectors of some texts, standardised on documents of a file."""
+    dropout = world.seed if encoder.dropout else None
+
+    def raw(batch: pa.RecordBatch) -> np.ndarray:
+        texts = Sequences.of(tokens_of(batch, length=encoder.length), marks=encoder.marks)
+        return np.concatenate([*vectors_of(model, texts, dropout=dropout)])
+
+    some = raw(next(baidu.texts_of(first)).slice(0, MEASURED))
+    mean, deviation = some.mean(0), some.std(0)
+    return lambda batch: (raw(batch) - mean) / deviation
+
+
+def write_encoded(
+    documents: str | Path,
+    annotations: str | Path,
+    log: str | Path,
+    judged: str | Path,
+    vectors: Callable[[pa.RecordBatch], np.ndarray],
+) -> None:
+    """Write the documents of a log and annotated ones: lexical features, and behind them vectors.
+
+    Args:
+        documents, annotations: the files to write; see `twotowers.logs.described` and
+            `twotowers.files.rankings`.
+        log, judged: files of format `baidu`, or patterns of such.
+        vectors: of some texts, [rows, width].
+    """
+    texts = zip(baidu.documents_of(log, columns=baidu.LEXICAL), baidu.texts_of(log), strict=True)
+    write_documents(
+        documents,
+        ((number, np.hstack([lexical, vectors(text)])) for (number, lexical), text in texts),
+    )
+    rankings = baidu.read_annotations(judged, columns=baidu.LEXICAL)
+    found = np.concatenate([vectors(text) for text in baidu.annotated_texts(judged)])
+    write_rankings(replace(rankings, features=np.hstack([rankings.features, found])), annotations)
+
+
+def train(
+    folder: str | Path, world: World, encoder: Encoder, *, checkpoint: str | Path | None = None
+) -> tuple[MonoBert, np.ndarray]:
+    """Train an encoder on part 1 of a log whose files are in a folder; see `pretrain`."""
     log = Path(folder) / FILE
     if encoder.placeholders:
         log = Path(folder) / f"placeholders-{log.name}"
@@ -119,35 +140,37 @@ def train(folder: str | Path, world: World, encoder: Encoder) -> tuple[MonoBert,
         documents=encoder.documents,
         pages=encoder.documents // 4,
     )
-    pages = Log.of_batches(baidu.read(log).batches)
-    shown = page_arrays(pages, positions=POSITIONS + 2, places=baidu.POSITIONS)
-    texts = pa.Table.from_batches(baidu.texts_of(log))
-    order = np.argsort(texts["document"].to_numpy())
-    ids = shown.ids["document"].to_numpy()
-    rows = order[np.searchsorted(texts["document"].to_numpy()[order], ids)]
     model = MonoBert(
         vocabulary=VOCABULARY + SPECIAL,
         **encoder.model_dump(include={"length", "layers", "heads", "width", "inner"}),
         segments=3 if encoder.marks else 2,
         rngs=nnx.Rngs(int(stream("encoder", world.seed).integers(2**31))),
     )
-    steps = islice(forever(rows[shown.pair], shown.clicks, shown.where, settings), encoder.steps)
-    (whole,) = texts.combine_chunks().to_batches()
+    pages = partial(pages_of, [log], length=encoder.length, positions=POSITIONS + 2)
     trained, losses = pretrain(
         model,
-        read(whole, encoder),
-        steps,
+        islice(forever(pages, settings, marks=encoder.marks), encoder.steps),
         pointwise if encoder.clicks else no_clicks,
         settings=settings,
         seed=world.seed,
+        checkpoint=checkpoint,
+        about=(str(world), encoder.plain()),
     )
     return trained.encoder, losses
 
 
-def forever(*log) -> Iterator[Batch]:
-    """The batches of a log, again and again."""
-    while True:
-        yield from batches(*log)
+def pages_of(files: Iterable[Path], *, length: int, positions: int) -> Iterator[ShownTexts]:
+    """The pages of files of format `baidu`, down to a position, with their texts."""
+    for batch in baidu.shown_texts(files):
+        columns = (batch[name].to_numpy(zero_copy_only=False) for name in ("page", "position"))
+        page, position = columns
+        own = position <= positions
+        at = page[own] - page[0], position[own] - 1
+        where = np.zeros((page[-1] - page[0] + 1, positions), bool)
+        clicks = where.copy()
+        where[at] = True
+        clicks[at] = batch["click"].to_numpy(zero_copy_only=False)[own]
+        yield ShownTexts(tokens_of(batch, length=length)[own], clicks, where)
 
 
 def pointwise(scores, bias, clicks, where):
@@ -160,16 +183,17 @@ def no_clicks(scores, bias, clicks, where):
     return jnp.zeros(len(scores))
 
 
-def read(batch: pa.RecordBatch, encoder: Encoder) -> Sequences:
-    """What an encoder reads of some texts."""
-    texts = [padded(batch[name], longest) for name, longest in LONGEST.items()]
-    found = sequences(*texts, length=encoder.length)
-    return marked(found) if encoder.marks else found
+def tokens_of(batch: pa.RecordBatch, *, length: int) -> np.ndarray:
+    """[rows, length] what an encoder reads of some texts."""
+    return sequences(*(padded(batch[name], length) for name in baidu.TOKENS), length=length)
 
 
-def padded(column: pa.ListArray, longest: int) -> np.ndarray:
-    """[rows, longest] tokens of lists, -1 behind their ends."""
+def padded(column: pa.ListArray, most: int) -> np.ndarray:
+    """[rows, tokens] the first tokens of lists, `ABSENT` behind their ends."""
     lengths = column.value_lengths().to_numpy()
-    found = np.full((len(lengths), longest), -1)
-    found[np.arange(longest) < lengths[:, None]] = column.flatten().to_numpy()
+    place = np.arange(min(lengths.max(initial=0), most))
+    at = column.offsets.to_numpy()[:-1, None] + place
+    there = place < lengths[:, None]
+    found = np.full(there.shape, ABSENT)
+    found[there] = column.values.to_numpy()[at[there]]
     return found

@@ -28,7 +28,13 @@ TRANSFER = "twotowers.jobs.transfer"
 """The module that ranks test queries by trees, if a setting asks for it."""
 
 
-def fit_setting(files: Mapping[str, str | Path], setting: Setting, *, seed: int) -> pd.DataFrame:
+def fit_setting(
+    files: Mapping[str, str | Path],
+    setting: Setting,
+    *,
+    seed: int,
+    checkpoint: str | Path | None = None,
+) -> pd.DataFrame:
     """Fit every lane of a setting and measure it.
 
     Args:
@@ -36,12 +42,13 @@ def fit_setting(files: Mapping[str, str | Path], setting: Setting, *, seed: int)
         setting: the setting. Lanes are all combinations of the log's, and for each of them the
             method's, parts' and training's values.
         seed: of the initial parameters, the order of batches and the division of a real log.
+        checkpoint: a file that keeps the state of training, for methods that go on from one.
 
     Returns:
         long form: the lane columns, metric, position, value, model, method, and of drawn lists
         components.
     """
-    task, found = fit_lanes(files, setting, seed=seed)
+    task, found = fit_lanes(files, setting, seed=seed, checkpoint=checkpoint)
     judged = annotated(files, setting.model.features)
     lanes = [
         (number, {**task.logs[number], **values}, fitted)
@@ -79,7 +86,11 @@ def _measured(fitted: Fitted, task: Task, log: int, judged: Judged | None) -> li
 
 
 def fit_lanes(
-    files: Mapping[str, str | Path], setting: Setting, *, seed: int
+    files: Mapping[str, str | Path],
+    setting: Setting,
+    *,
+    seed: int,
+    checkpoint: str | Path | None = None,
 ) -> tuple[Task, list[Fitted]]:
     """Fit every lane of a setting.
 
@@ -99,7 +110,9 @@ def fit_lanes(
         tower=relevance_tower(model.tower),
         examination=model.examination.arguments(),
         parts=model.parts,
-        checkpoint=log.checkpoint(seed),
+        checkpoint=str(checkpoint)
+        if checkpoint and method.has("RESUMES")
+        else log.checkpoint(seed),
         splits=splits,
         lanes=[(number, values) for values in own for number in range(len(logs))],
         training=training,

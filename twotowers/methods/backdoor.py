@@ -27,6 +27,7 @@ import numpy as np
 from flax import nnx
 from jax.flatten_util import ravel_pytree
 
+from twotowers.fitting.gradient import Fit
 from twotowers.losses.listwise import ratios_to_first
 from twotowers.losses.pages import Softmax, attention_rank, offset
 from twotowers.methods.page_losses import fitted_of, relevance_of, train
@@ -52,7 +53,7 @@ def fit(
     *,
     propensities: Known = TRUE,
     target: Literal["propensity", "log"] = "propensity",
-    loss: Literal["towers", "dual"] = "towers",
+    loss: Literal["towers", "dual", "none"] = "towers",
     units: Count = 64,
     epochs: Count = 3,
 ) -> list[Fitted]:
@@ -63,7 +64,7 @@ def fit(
         propensities: e_k; see `twotowers.methods.propensities`.
         target: of step 2, "propensity" for e_k or "log" for ln e_k.
         loss: of step 3, "towers" (de Haan and Hager) or "dual" (Luo et al.), whose weights are at
-            most 10, and which predicts no clicks.
+            most 10, and which predicts no clicks; "none" ends with step 1, the policy.
         units: numbers per encoding.
         epochs: of Adagrad in steps 1 and 2. The parameters with the lowest loss on validation pages
             are kept; the published code keeps the last ones.
@@ -73,7 +74,17 @@ def fit(
     early = {**ADAGRAD, "epochs": epochs, "patience": epochs}
     # The first steps do not depend on a lane's values, only on its log.
     of_logs = replace(task, lanes=[(log, {}) for log in logs], training=early, examination={})
-    biases = _biases(of_logs, propensities, target, units)
+    rngs = nnx.Rngs(task.seed)
+    policy, found = _policy(of_logs, units, rngs)
+    if loss == "none":
+        return [
+            replace(
+                fitted_of(found, log),
+                scores=lambda inputs, log=log: np.asarray(logits_of(found.model(log), inputs)),
+            )
+            for log, _ in task.lanes
+        ]
+    biases = _biases(of_logs, policy, found, propensities, target, rngs)
     offsets = {
         name: [
             task.splits[name].on_pages(log, partial(logits_of, bias))
@@ -106,15 +117,18 @@ def _ratios(logits: np.ndarray, where: np.ndarray) -> np.ndarray:
     return np.asarray(ratios_to_first(jnp.asarray(logits), where=jnp.asarray(where), highest=10.0))
 
 
-def _biases(
-    task: Task, propensities: Known, target: str, units: int
-) -> list[ConfoundedExamination]:
-    """Steps 1 and 2: the frozen bias of each log."""
-    rngs = nnx.Rngs(task.seed)
+def _policy(task: Task, units: int, rngs: nnx.Rngs) -> tuple[PolicyTower, Fit]:
+    """Step 1: the tower as it starts, and the policy of each log."""
     width = task.splits["train"].inputs.shape[-1]
     policy = PolicyTower(width, units=units, layers=LAYERS, dropout=DROPOUT, rngs=rngs)
     inverse = np.tile(1 / np.arange(1, task.positions + 1), (len(task.lanes), 1))
-    found = train(task, policy, attention_rank, given=lambda split: inverse)
+    return policy, train(task, policy, attention_rank, given=lambda split: inverse)
+
+
+def _biases(
+    task: Task, policy: PolicyTower, found: Fit, propensities: Known, target: str, rngs: nnx.Rngs
+) -> list[ConfoundedExamination]:
+    """Step 2: the frozen bias of each log."""
     theta = np.stack([propensities_of(task, log, propensities) for log, _ in task.lanes])
     lanes = [(log, {FROZEN: frozen_of(found.model(log))}) for log, _ in task.lanes]
     given = replace(task, lanes=lanes)
@@ -203,6 +217,6 @@ def frozen_of(policy: PolicyTower) -> np.ndarray:
 
 
 @nnx.jit
-def logits_of(model: ConfoundedExamination, inputs: jax.Array) -> jax.Array:
-    """b(x, k) of pages, compiled: [pages, positions, width] -> [pages, positions]."""
+def logits_of(model: PolicyTower | ConfoundedExamination, inputs: jax.Array) -> jax.Array:
+    """s(x) or b(x, k) of pages, compiled: [pages, positions, width] -> [pages, positions]."""
     return model.relevance(jnp.asarray(inputs))

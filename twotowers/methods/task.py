@@ -8,7 +8,8 @@ gives the value of each lane.
 
 A method that trains towers by `twotowers.fitting.gradient` sets `TRAINS = True` and passes on
 `task.varied`; its jobs ask for a GPU, if the configuration has `device: cuda`. One that trains in
-another way, on a GPU, too, sets `GPU = True`, as a study may. One that fits the bias factors of a
+another way, on a GPU, too, sets `GPU = True`, as a study may. One that trains for days, and goes
+on from the state in `task.checkpoint`, sets `RESUMES = True`. One that fits the bias factors of a
 split (`Split.factors`) sets `FACTORS = True`; others do not fit logs whose factors are not
 positions. One that gives documents no scores sets `BIAS_ALONE = True`, so that test queries may be
 others than those of training. `NEEDS` names what else a setting must have, of `NEEDS` in
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,7 @@ class Split:
         query: [pairs] number of each pair's query; None if lists are queries.
         stream: the pages to train on, where memory does not hold them, and the tables of what
             towers read. `counts` are then of many of them by position.
+        texts: files of format `baidu` that cross-encoders read in training; None for these pages.
     """
 
     inputs: np.ndarray | Gathered | Several
@@ -70,6 +73,7 @@ class Split:
     pair: np.ndarray | None = None
     query: np.ndarray | None = None
     stream: tuple[PageStream, Mapping[str, Any]] | None = None
+    texts: Sequence[Path] | None = None
 
     @property
     def numbers(self) -> np.ndarray:

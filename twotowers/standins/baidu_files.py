@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from twotowers.errors import check_choice
 from twotowers.files.rankings import write_rankings
-from twotowers.files.tables import write_batches
 from twotowers.logs.described import write_documents
 from twotowers.logs.formats import baidu
 from twotowers.logs.formats.baidu import LEXICAL
@@ -31,10 +30,7 @@ QUERIES = 256
 """Annotated queries of a batch."""
 PLAIN, LEXICALS, TEXTS = "plain", "lexical", "texts"
 """What rows have besides ids, position and click: nothing; lexical columns; tokens, too."""
-WRITTEN = {
-    "pages": PLAIN, "documents": LEXICALS, "texts": TEXTS,
-    "annotations": TEXTS, "annotated_texts": TEXTS,
-}  # fmt: skip
+WRITTEN = {"pages": PLAIN, "documents": LEXICALS, "annotations": TEXTS}
 """The parts of `write_part`, and the columns that each needs."""
 
 
@@ -64,29 +60,25 @@ def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -
 
     Args:
         path: the parquet file.
-        part: 'pages' (sessions), 'documents' (numbers and lexical features), 'texts' (numbers
-            and tokens), 'annotations' (rankings), or 'annotated_texts' (tokens, row by row).
+        part: 'pages' (sessions), 'documents' (numbers and lexical features) or 'annotations'
+            (rankings).
         world: what is drawn.
-        queries: annotated, before a few are dropped; for the last two parts.
+        queries: annotated, before a few are dropped; for the last part.
     """
     check_choice(part, WRITTEN, field="part")
     with TemporaryDirectory(dir=Path(path).parent) as folder:
-        if part in ("annotations", "annotated_texts"):
-            files = Path(folder) / "validation.feather"
-            write_annotations(files, world, queries)
-        else:
-            files = Path(folder) / "part-*_split-0.feather"
-            write_log(folder, world, columns=WRITTEN[part])
+        if part == "annotations":
+            judged = Path(folder) / "validation.feather"
+            write_annotations(judged, world, queries)
+            write_rankings(baidu.read_annotations(judged), path)
+            return
+        files = Path(folder) / "part-*_split-0.feather"
+        write_log(folder, world, columns=WRITTEN[part])
         if part == "pages":
             log = baidu.read(files)
             write_sessions(path, log.batches, log.seen)
-        elif part == "documents":
-            write_documents(path, baidu.documents_of(files))
-        elif part == "annotations":
-            write_rankings(baidu.read_annotations(files), path)
         else:
-            reader = baidu.texts_of if part == "texts" else baidu.annotated_texts
-            write_batches(path, reader(files))
+            write_documents(path, baidu.documents_of(files))
 
 
 def write(
@@ -155,6 +147,7 @@ def annotation_rows(world: World, queries: int) -> Iterator[pa.RecordBatch]:
                 "query_no": start + row,
                 "query_id": _names("annotated", start + row),
                 "query_md5": _names("query", own[row]),
+                "text_md5": _names("text", world.urls(own[row], slot)),
                 "label": world.labels(documents.relevance[row, slot]),
                 "frequency_bucket": world.bucket(own[row]),
                 **_columns(texts, corpus, TEXTS),
@@ -209,7 +202,7 @@ def _columns(texts: list[np.ndarray], corpus: Corpus, columns: str) -> dict:
 def _lists(tokens: np.ndarray) -> pa.ListArray:
     there = tokens != PAD
     offsets = pa.array(np.append(0, np.cumsum(there.sum(1))), pa.int32())
-    return pa.ListArray.from_arrays(offsets, pa.array(tokens[there], pa.int64()))
+    return pa.ListArray.from_arrays(offsets, pa.array(tokens[there] + baidu.OFFSET, pa.int64()))
 
 
 def _names(purpose: str, number: np.ndarray) -> pa.Array:

@@ -7,10 +7,12 @@ plus the mean over pages of a click loss, with equal weight (Hager 2026, Section
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,11 +20,18 @@ import numpy as np
 import optax
 from flax import nnx
 
+from twotowers.files.checkpoints import Checkpoint
 from twotowers.towers.monobert import MonoBert
 from twotowers.towers.sequences import Sequences, masked
 
 POSITIONS = 50
 """Positions that have a parameter of bias."""
+
+PAGES = 4_096
+"""Pages whose texts are together in memory."""
+
+SECONDS = 600
+"""Between two checkpoints."""
 
 TOGETHER = 20
 """Steps of one program. A program asks for its memory anew each time that it is called, which for a
@@ -55,51 +64,96 @@ class Batch(NamedTuple):
     """The documents of some pages.
 
     Attributes:
-        document: [documents] their rows among all sequences; those that fill up are row 0.
+        texts: [documents, length] each; those that fill up repeat the first.
         there: [documents] bool, False for those that fill up.
-        place: [pages, positions] where in `document` each page has its document.
+        place: [pages, positions] where in `texts` each page has its document.
         clicks, where: [pages, positions] bool; `where` is False where there is no document.
     """
 
-    document: np.ndarray
+    texts: Sequences
     there: np.ndarray
     place: np.ndarray
     clicks: np.ndarray
     where: np.ndarray
 
 
-def batches(
-    document: np.ndarray, clicks: np.ndarray, where: np.ndarray, settings: Pretraining
-) -> Iterator[Batch]:
-    """Whole pages in their order, as many at a time as fit. They may have gaps.
+class ShownTexts(NamedTuple):
+    """Pages of a log, which may have gaps, and the texts that they show.
+
+    Attributes:
+        tokens: [shown, length] of `sequences`, page after page.
+        clicks, where: [pages, positions] bool; `where` is False where there is no document.
+    """
+
+    tokens: np.ndarray
+    clicks: np.ndarray
+    where: np.ndarray
+
+
+def shown_texts(
+    tokens: np.ndarray, document: np.ndarray, clicks: np.ndarray, where: np.ndarray
+) -> Iterator[ShownTexts]:
+    """Pages whose texts memory holds, some at a time.
 
     Args:
-        document: [pages, positions] rows of sequences; any number where there is no document.
+        tokens: [documents, length] of `sequences`.
+        document: [pages, positions] rows of `tokens`; any number where there is no document.
         clicks, where: [pages, positions] bool.
-        settings: the size of a batch.
     """
-    lengths, start = where.sum(1), 0
-    ends = np.cumsum(lengths)
-    while start < len(where):
-        before = ends[start - 1] if start else 0
-        end = int(np.searchsorted(ends, before + settings.documents, side="right"))
-        rows = slice(start, min(end, start + settings.pages))
-        own, positions = where[rows], where.shape[1]
-        chosen = document[rows][own]
-        place = np.zeros((settings.pages, positions), np.int32)
-        place[: len(own)][own] = np.arange(len(chosen))
+    for start in range(0, len(where), PAGES):
+        rows = slice(start, start + PAGES)
+        yield ShownTexts(tokens[document[rows][where[rows]]], clicks[rows], where[rows])
 
-        def filled(values: np.ndarray, size: int) -> np.ndarray:
-            return np.pad(values, [(0, size - len(values)), *[(0, 0)] * (values.ndim - 1)])
 
-        yield Batch(
-            filled(chosen.astype(np.int32), settings.documents),
-            np.arange(settings.documents) < len(chosen),
-            place,
-            filled(clicks[rows] & own, settings.pages),
-            filled(own, settings.pages),
+def forever(
+    pages: Callable[[], Iterable[ShownTexts]], settings: Pretraining, *, marks: bool = False
+) -> Iterator[Batch]:
+    """The batches of a log, again and again: see `batches`."""
+    while True:
+        yield from batches(pages(), settings, marks=marks)
+
+
+def batches(
+    pages: Iterable[ShownTexts], settings: Pretraining, *, marks: bool = False
+) -> Iterator[Batch]:
+    """Whole pages in their order, as many at a time as fit.
+
+    Args:
+        pages: of a log.
+        settings: the size of a batch.
+        marks: see `twotowers.towers.sequences.marked`.
+    """
+    left: ShownTexts | None = None
+    for some in pages:
+        joined = (
+            some if left is None else ShownTexts(*map(np.concatenate, zip(left, some, strict=True)))
         )
-        start = rows.stop
+        *whole, left = _cut(joined, settings)
+        yield from (_batch(each, settings, marks) for each in whole)
+    if left is not None:
+        yield _batch(left, settings, marks)
+
+
+def _cut(pages: ShownTexts, settings: Pretraining) -> Iterator[ShownTexts]:
+    """As many pages at a time as fit. More may fit to the last ones."""
+    ends, start, before = np.cumsum(pages.where.sum(1)), 0, 0
+    while start < len(ends):
+        full = int(np.searchsorted(ends, before + settings.documents, side="right"))
+        rows = slice(start, min(full, start + settings.pages))
+        shown = slice(before, int(ends[rows][-1]))
+        yield ShownTexts(pages.tokens[shown], pages.clicks[rows], pages.where[rows])
+        start, before = rows.stop, shown.stop
+
+
+def _batch(pages: ShownTexts, settings: Pretraining, marks: bool) -> Batch:
+    place = np.zeros((settings.pages, pages.where.shape[1]), np.int32)
+    place[: len(pages.where)][pages.where] = np.arange(len(pages.tokens))
+    missing = settings.pages - len(pages.where)
+    there = np.arange(settings.documents) < len(pages.tokens)
+    texts = Sequences.of(pages.tokens[np.where(there, np.arange(len(there)), 0)], marks=marks)
+    clicks, where = (np.pad(each, [(0, missing), (0, 0)])
+                     for each in (pages.clicks & pages.where, pages.where))  # fmt: skip
+    return Batch(texts, there, place, clicks, where)
 
 
 def over_documents(pages: jax.Array, where: jax.Array) -> jax.Array:
@@ -129,14 +183,13 @@ class Biased(nnx.Module):
 
 
 def click_and_token_loss(
-    model: Biased, sequences: tuple, batch: Batch, loss: ClickLoss, settings: Pretraining, key
+    model: Biased, batch: Batch, loss: ClickLoss, settings: Pretraining, key
 ) -> tuple[jax.Array, jax.Array]:
     """The click loss and the loss of masked tokens of a batch.
 
     Args:
         model: the encoder.
-        sequences: tokens, segments and text of all documents, as of `Sequences`.
-        batch: which of them.
+        batch: pages and their texts.
         loss: of clicks.
         settings: how many tokens are masked.
         key: of masks and dropout.
@@ -145,7 +198,7 @@ def click_and_token_loss(
         mean over the batch's pages; mean over its masked tokens.
     """
     masks, drops = jax.random.split(key)
-    tokens, segments, text = (each[batch.document] for each in sequences)
+    tokens, segments, text = batch.texts
     text = text & batch.there[:, None]
     hidden, chosen = masked(tokens, text, rate=settings.mask, key=masks)
     vectors = model.encoder(hidden, segments, drops)
@@ -169,42 +222,43 @@ def click_and_token_loss(
 
 def pretrain(
     encoder: MonoBert,
-    sequences: Sequences,
     steps: Iterable[Batch],
     loss: ClickLoss,
     *,
     settings: Pretraining,
     seed: int,
+    checkpoint: str | Path | None = None,
+    about: Any = None,
 ) -> tuple[Biased, np.ndarray]:
     """Train an encoder.
 
     Args:
         encoder: as it starts. It stays as it is.
-        sequences: of all documents.
         steps: a batch per step.
         loss: of clicks.
         settings: of the optimiser and the masks.
         seed: of masks, dropout and the bias.
+        checkpoint: a file that keeps the state of training, so that one which was ended meanwhile
+            goes on, with the same result. It stays there, and the caller removes it.
+        about: the data and the loss, in words and arrays: a state is of no use to others.
 
     Returns:
-        the trained encoder with its bias; [steps, 2] click loss and loss of masked tokens.
+        the trained encoder with its bias; [steps, 2] click loss and loss of masked tokens of those
+        steps that were not taken before.
     """
     optimiser = optax.adamw(settings.learning_rate, b2=settings.beta2, weight_decay=settings.decay)
     begin = Biased(nnx.clone(encoder), nnx.Rngs(seed))
     graph, params, rest = nnx.split(begin, nnx.Param, ...)
-    columns = tuple(
-        jnp.asarray(each) for each in (sequences.tokens, sequences.segments, sequences.text)
-    )
 
     @jax.jit
-    def train(carry, some: Batch, columns):
+    def train(carry, some: Batch):
         def step(carry, batch: Batch):
             params, state, number = carry
             key = jax.random.fold_in(jax.random.key(seed), number)
 
             def total(params):
                 model = nnx.merge(graph, params, rest)
-                parts = click_and_token_loss(model, columns, batch, loss, settings, key)
+                parts = click_and_token_loss(model, batch, loss, settings, key)
                 return sum(parts), jnp.stack(parts)
 
             gradient, parts = jax.grad(total, has_aux=True)(params)
@@ -213,10 +267,18 @@ def pretrain(
 
         return jax.lax.scan(step, carry, some)
 
-    carry, seen, steps = (params, optimiser.init(params), 0), [np.zeros((0, 2))], iter(steps)
+    kept = Checkpoint.of(checkpoint, settings, seed, params, about)
+    start = params, optimiser.init(params), jnp.zeros((), jnp.int32)
+    (done,), carry = kept.load((0,), start)
+    seen, steps, saved = [np.zeros((0, 2))], islice(steps, done, None), time.monotonic()
     while some := list(islice(steps, TOGETHER)):
-        carry, parts = train(carry, jax.tree.map(lambda *each: np.stack(each), *some), columns)
+        carry, parts = train(carry, jax.tree.map(lambda *each: np.stack(each), *some))
         seen.append(np.asarray(parts))
+        done += len(some)
+        if time.monotonic() - saved > SECONDS:
+            kept.save((done,), carry)
+            saved = time.monotonic()
+    kept.save((done,), carry)
     return nnx.merge(graph, carry[0], rest), np.concatenate(seen)
 
 

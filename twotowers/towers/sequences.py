@@ -6,7 +6,7 @@ with its [CLS] and [SEP]; all else, padding included, is segment 1 (Hager 2026, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +19,7 @@ ABSENT = -1
 """Stands behind the end of a text, as in `twotowers.standins.lexical`."""
 
 
-@dataclass(frozen=True)
-class Sequences:
+class Sequences(NamedTuple):
     """Some sequences.
 
     Attributes:
@@ -33,46 +32,48 @@ class Sequences:
     segments: np.ndarray
     text: np.ndarray
 
+    @classmethod
+    def of(cls, tokens: np.ndarray, *, marks: bool = False) -> Sequences:
+        """What an encoder reads, from tokens alone: segment 0 ends with the first [SEP].
+
+        Args:
+            tokens: [documents, length] of `sequences`.
+            marks: see `marked`.
+
+        Example:
+            >>> Sequences.of(np.array([[2, 15, 1, 17, 18, 1, 19, 1, 0]])).segments.tolist()
+            [[0, 0, 0, 1, 1, 1, 1, 1, 1]]
+        """
+        ends = tokens == SEP
+        segments = (np.cumsum(ends, axis=1) - ends > 0).astype(np.int32)
+        found = cls(tokens, segments, (segments == 1) & (tokens >= OFFSET))
+        return marked(found) if marks else found
+
 
 def sequences(
     query: np.ndarray, title: np.ndarray, abstract: np.ndarray, *, length: int
-) -> Sequences:
-    """Texts as sequences.
+) -> np.ndarray:
+    """[documents, length] int32 tokens of texts as sequences.
 
     Args:
         query, title, abstract: [documents, tokens] token ids from 0, -1 behind the end of a text.
         length: tokens of a sequence. What is longer is cut, its last [SEP], too.
 
     Example:
-        >>> found = sequences(*np.array([[[5, -1]], [[7, 8]], [[9, -1]]]), length=9)
-        >>> found.tokens.tolist(), found.segments.tolist()
-        ([[2, 15, 1, 17, 18, 1, 19, 1, 0]], [[0, 0, 0, 1, 1, 1, 1, 1, 1]])
+        >>> sequences(*np.array([[[5, -1]], [[7, 8]], [[9, -1]]]), length=9).tolist()
+        [[2, 15, 1, 17, 18, 1, 19, 1, 0]]
     """
 
     def special(token: int) -> np.ndarray:
         return np.full((len(query), 1), token)
 
-    parts = [
-        (special(CLS), 0, False), (_shifted(query), 0, False), (special(SEP), 0, False),
-        (_shifted(title), 1, True), (special(SEP), 1, False),
-        (_shifted(abstract), 1, True), (special(SEP), 1, False),
-    ]  # fmt: skip
-    tokens = np.hstack([each for each, _, _ in parts])
-    segments = np.hstack([np.full(each.shape, segment) for each, segment, _ in parts])
-    text = np.hstack([np.full(each.shape, own) for each, _, own in parts])
+    texts = [np.where(text == ABSENT, PAD, text + OFFSET) for text in (query, title, abstract)]
+    behind = [each for text in texts for each in (text, special(SEP))]
+    tokens = np.hstack([special(CLS), *behind])
     # The tokens that exist move to the left, in their order.
-    whole = tokens.shape[1]
     order = np.argsort(tokens == PAD, axis=1, kind="stable")[:, :length]
-    order = np.pad(order, [(0, 0), (0, max(length - order.shape[1], 0))], mode="edge")
-    tokens, segments, text = (
-        np.take_along_axis(each, order, axis=1) for each in (tokens, segments, text)
-    )
-    beyond = (tokens == PAD) | (np.arange(length) >= whole)
-    return Sequences(
-        np.where(beyond, PAD, tokens).astype(np.int32),
-        np.where(beyond, 1, segments).astype(np.int32),
-        text & ~beyond,
-    )
+    tokens = np.take_along_axis(tokens, order, axis=1)
+    return np.pad(tokens, [(0, 0), (0, length - order.shape[1])]).astype(np.int32)
 
 
 def marked(found: Sequences) -> Sequences:
@@ -83,7 +84,7 @@ def marked(found: Sequences) -> Sequences:
 
     Example:
         >>> texts = sequences(*np.array([[[5, -1]], [[7, 5]], [[9, -1]]]), length=9)
-        >>> marked(texts).segments.tolist()
+        >>> marked(Sequences.of(texts)).segments.tolist()
         [[0, 0, 0, 1, 2, 1, 1, 1, 1]]
     """
     asked = (found.segments == 0) & (found.tokens >= OFFSET)
@@ -91,11 +92,7 @@ def marked(found: Sequences) -> Sequences:
     same = np.zeros_like(found.text)
     for place in range(query.shape[1]):
         same |= found.tokens == query[:, place, None]
-    return replace(found, segments=np.where(same & found.text, 2, found.segments))
-
-
-def _shifted(tokens: np.ndarray) -> np.ndarray:
-    return np.where(tokens == ABSENT, PAD, tokens + OFFSET)
+    return found._replace(segments=np.where(same & found.text, 2, found.segments))
 
 
 def masked(

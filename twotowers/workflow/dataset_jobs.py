@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from twotowers.errors import check_choice
 from twotowers.logs.opening import FOLDER, FORMATS
 from twotowers.root import ROOT
-from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, IDS, LOG, PAGES, SPLITS
 from twotowers.standins import logs, rankings, uva, wscd
 from twotowers.workflow.descriptions import STANDIN_SEED
 
@@ -37,6 +37,10 @@ def standin_file(standin: str) -> str:
 def dataset_jobs(plan: Planner, jobs: dict, name: str) -> None:
     """Add the jobs that make a data set: generated, or read from its files."""
     dataset = plan.dataset(name)
+    encoder = dataset.encoder_at(plan.config.scale)
+    encoded = (DOCUMENTS, ANNOTATIONS) if encoder else ()
+    if encoder:
+        encoding = {"code": plan.code("scripts/encode.py"), "encoder": encoder.plain()}
     if dataset.is_standin:
         sizes = dataset.standin.get(plan.config.scale)
         parts = sizes.parts if sizes else {}
@@ -46,20 +50,13 @@ def dataset_jobs(plan: Planner, jobs: dict, name: str) -> None:
             check_choice(name, STANDINS, field="datasets", what="no stand-in")
         code = plan.code("scripts/generate_standin.py", standin_file(standin))
         # The annotated queries of a log with text are asked in it, too.
-        texts = {"law": dataset.law, "sessions": parts[LOG]} if dataset.has_texts else {}
-        encoder = dataset.encoder.get(plan.config.scale)
-        encoded = (DOCUMENTS, ANNOTATIONS) if encoder else ()
+        texts = {"law": dataset.law, "sessions": parts.get(LOG)} if dataset.has_texts else {}
         if encoder:
+            generated = {"queries": parts[ANNOTATIONS], "seed": STANDIN_SEED, **texts}
             jobs["encode"][name] = {
-                "inputs": {},
+                "inputs": [],
                 "trains": True,
-                "params": {
-                    "code": plan.code("scripts/encode_standin.py"),
-                    "encoder": encoder.plain(),
-                    "queries": parts[ANNOTATIONS],
-                    "seed": STANDIN_SEED,
-                    **texts,
-                },
+                "params": {**encoding, "generated": generated},
             }
         for split in (*parts, *extra):
             if split in encoded:
@@ -80,12 +77,17 @@ def dataset_jobs(plan: Planner, jobs: dict, name: str) -> None:
             "folder": dataset.folder,
         },
     }
-    parts = (*SPLITS, LOG, PAGES, DOCUMENTS, ANNOTATIONS)
+    manifest = plan.file("manifest", dataset=name)
+    if encoder:
+        params = {**encoding, "generated": None}
+        jobs["encode"][name] = {"inputs": [manifest], "params": params}
     reader = FOLDER.relative_to(ROOT) / f"{source.format}.py"
     readers = [reader] if source.format in FORMATS else []
-    for split in parts:
+    for split in (*SPLITS, LOG, PAGES, DOCUMENTS, ANNOTATIONS, IDS):
+        if split in encoded:
+            continue
         jobs["parse"][f"{name}|{split}"] = {
-            "inputs": [plan.file("manifest", dataset=name)],
+            "inputs": [manifest],
             "params": {
                 "code": plan.code("scripts/parse_dataset.py", *readers),
                 "split": split,

@@ -54,7 +54,7 @@ def evidence_digest(plan: Planner, paper: str) -> str:
     standins = [standin_of(name, dataset) for name, dataset in datasets.items()]
     makers = {standin_file(standin) for standin in standins if standin}
     if any(dataset.encoder for dataset in datasets.values()):
-        makers.add("scripts/encode_standin.py")
+        makers.add("scripts/encode.py")
     # Records on real data are of rankings.
     if any(dataset.of.format == LETOR for dataset in datasets.values()):
         makers.add("twotowers/datasets/letor.py")

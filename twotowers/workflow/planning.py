@@ -28,7 +28,7 @@ from twotowers.experiment.training import TowerRanker
 from twotowers.files.artefacts import atomic
 from twotowers.jobs.fit import TRANSFER
 from twotowers.root import ROOT
-from twotowers.splits import ANNOTATIONS, LOG, PAGES, SPLITS
+from twotowers.splits import ANNOTATIONS, IDS, LOG, PAGES, SPLITS
 from twotowers.workflow import descriptions
 from twotowers.workflow.dataset_jobs import dataset_jobs
 from twotowers.workflow.evidence import evidence_digest, recorded
@@ -225,16 +225,19 @@ class Planner(Targets):
         return preparation.top if preparation.percentiles == "places" else None
 
     def study_inputs(self, jobs: dict, paper: str, study: Study) -> dict[str, str]:
-        """The inputs of a study: none, a click log, its pages and annotations, or rankings.
+        """The inputs of a study: none, a click log, its pages and annotations, or rankings. Real
+        files with text have ids, too.
 
         With rankings there may be a policy.
         """
         dataset = study.dataset
         if dataset is None:
             return {}
-        splits = self.dataset(dataset).of.splits
+        about = self.dataset(dataset)
+        splits = about.of.splits
         if study.raw and ANNOTATIONS in splits:
-            return {part: self.raw(dataset, part) for part in (PAGES, ANNOTATIONS)}
+            ids = (IDS,) if about.has_texts and not about.is_standin else ()
+            return {part: self.raw(dataset, part) for part in (PAGES, ANNOTATIONS, *ids)}
         if LOG in splits:
             return {LOG: self.raw(dataset, LOG)}
         if study.raw:
@@ -293,7 +296,7 @@ class Planner(Targets):
             "encoded": [
                 name
                 for name, each in self.config.datasets.items()
-                if each.is_standin and self.config.scale in each.encoder
+                if each.encoder_at(self.config.scale)
             ],
             "files": [name for name, each in self.config.datasets.items() if not each.is_standin],
             "setting": [name for paper in papers for name in paper.settings],
@@ -340,6 +343,10 @@ class PaperFiles:
     def has(self, dataset: str, part: str) -> bool:
         """Whether a data set has a part, such as annotations."""
         return part in self.plan.dataset(dataset).of.splits
+
+    def is_there(self, dataset: str) -> bool:
+        """Whether a data set has files, and is not generated."""
+        return not self.plan.dataset(dataset).is_standin
 
 
 def make_plan(

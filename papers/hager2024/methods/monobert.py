@@ -7,23 +7,31 @@ losses are means over documents.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from twotowers.jobs.encode import forever
+from twotowers.jobs.encode import pages_of
 from twotowers.losses.listwise import dual_losses, softmax_loss
 from twotowers.losses.pointwise import clipped_weights, inverse_propensity_loss, sigmoid_loss
 from twotowers.methods.harvesting import PUBLISHED, harvested
 from twotowers.methods.page_losses import position_based_losses
 from twotowers.methods.task import Fitted, Task
 from twotowers.towers.monobert import MonoBert
-from twotowers.towers.pretraining import Pretraining, over_documents, pretrain, vectors_of
-from twotowers.towers.sequences import CLS, OFFSET, SEP, Sequences, marked
+from twotowers.towers.pretraining import (
+    Pretraining,
+    forever,
+    over_documents,
+    pretrain,
+    shown_texts,
+    vectors_of,
+)
+from twotowers.towers.sequences import CLS, OFFSET, Sequences
 
-GPU = True
+GPU = RESUMES = True
 
 HIGHEST = 10.0
 """The largest weight of a click."""
@@ -36,6 +44,7 @@ def fit(
     *,
     loss: str = "naive",
     steps: int = 100,
+    vocabulary: int | None = None,
     layers: int = 2,
     heads: int = 2,
     width: int = 32,
@@ -51,6 +60,7 @@ def fit(
         loss: of clicks.
         steps, documents, learning_rate, mask: of training; see
             `twotowers.towers.pretraining.Pretraining`.
+        vocabulary: number of tokens of texts; those of training if None.
         layers, heads, width, inner: see `twotowers.towers.monobert.MonoBert`.
         marks: see `twotowers.towers.sequences.marked`.
     """
@@ -62,7 +72,7 @@ def fit(
     values = []
     for log, _ in task.lanes:
         encoder = MonoBert(
-            vocabulary=int(max(tokens.max() + 1 - OFFSET, 1)),
+            vocabulary=vocabulary or int(max(tokens.max() + 1 - OFFSET, 1)),
             length=tokens.shape[1],
             layers=layers,
             heads=heads,
@@ -73,14 +83,17 @@ def fit(
         )
         theta = harvested(task, log, PUBLISHED)
         pages = train.sessions[log]
-        batches = forever(train.rows(log), pages.clicks, pages.where, settings)
+        given = partial(shown_texts, tokens, train.rows(log), pages.clicks, pages.where)
+        if train.texts:
+            given = partial(pages_of, train.texts, length=tokens.shape[1], positions=task.positions)
         trained, _ = pretrain(
             encoder,
-            sequences_of(tokens, marks),
-            islice(batches, steps),
+            islice(forever(given, settings, marks=marks), steps),
             click_loss(loss, clipped_weights(theta, highest=HIGHEST)),
             settings=settings,
             seed=task.seed,
+            checkpoint=task.checkpoint,
+            about=(loss, tokens, pages.clicks, *map(str, train.texts or ())),
         )
         values.append(_fitted(trained, log, loss, theta, marks))
     return values
@@ -109,21 +122,15 @@ def click_loss(loss: str, weights: np.ndarray):
     return of_pages
 
 
-def sequences_of(tokens: np.ndarray, marks: bool = False) -> Sequences:
-    """What an encoder reads, from tokens alone: segment 0 ends with the first [SEP]."""
-    ends = tokens == SEP
-    segments = (np.cumsum(ends, axis=1) - ends > 0).astype(np.int32)
-    values = Sequences(tokens, segments, (segments == 1) & (tokens >= OFFSET))
-    return marked(values) if marks else values
-
-
 def _fitted(trained, log: int, loss: str, theta: np.ndarray, marks: bool) -> Fitted:
     bias = np.asarray(trained.bias[...], float)[: len(theta)]
 
     def scores(inputs: np.ndarray) -> np.ndarray:
         tokens = inputs.reshape(-1, inputs.shape[-1]).astype(np.int32)
         there, values = tokens[:, 0] == CLS, np.zeros(len(tokens))
-        vectors = np.concatenate([*vectors_of(trained.encoder, sequences_of(tokens[there], marks))])
+        vectors = np.concatenate(
+            [*vectors_of(trained.encoder, Sequences.of(tokens[there], marks=marks))]
+        )
         values[there] = np.asarray(trained.encoder.click(jnp.asarray(vectors)))[:, 0]
         return values.reshape(inputs.shape[:-1])
 

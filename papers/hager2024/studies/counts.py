@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from twotowers.splits import ANNOTATIONS, PAGES
+from twotowers.splits import ANNOTATIONS, IDS, PAGES
 
 TEST = "part-0"
 """The other parts are those of training."""
@@ -22,7 +22,8 @@ def run(inputs: Mapping[str, str], *, seed: int) -> pd.DataFrame:
     """Counts of annotations, training and test parts, and means over both parts.
 
     Args:
-        inputs: pages of the log, and annotated documents.
+        inputs: pages of the log, and annotated documents; of real files also the ids of both, of
+            which documents and the overlap of queries are counted.
         seed: not used: counts have no chance.
 
     Returns:
@@ -57,9 +58,24 @@ def run(inputs: Mapping[str, str], *, seed: int) -> pd.DataFrame:
         "percent_clicked": 100 * (clicked > 0).mean(),
         "percent_several": 100 * (clicked > 1).mean(),
     }
+    for part, values in of_ids(inputs[IDS]).items() if IDS in inputs else ():
+        of_parts[part] |= values
     rows = [
         {"part": part, "metric": metric, "position": None, "value": value}
         for part, values in of_parts.items()
         for metric, value in values.items()
     ]
     return pd.DataFrame(rows).astype({"position": "Int64", "value": float})
+
+
+def of_ids(path: str) -> dict[str, dict[str, float]]:
+    """By part: its documents. Of training and annotations: how many of its queries, in percent, the
+    other has, too."""
+    ids = pq.read_table(path).to_pandas()
+    parts = ids["split"].map({ANNOTATIONS: ANNOTATIONS, TEST: "test"}).fillna("train")
+    documents = ids.groupby(parts)["document"].nunique()
+    found = {part: {"documents": number} for part, number in documents.items()}
+    judged, train = (set(ids.loc[parts == part, "query"]) for part in (ANNOTATIONS, "train"))
+    for part, own in ((ANNOTATIONS, judged), ("train", train)):
+        found[part]["percent_shared"] = 100 * len(judged & train) / len(own)
+    return found

@@ -6,18 +6,19 @@ A log is many files, `part-2_split-0.feather` and so on, with the columns
     query_md5, url_md5         text; both together are the document
     position                   from 1, with gaps where a placeholder was dropped
     click                      0 or 1
-    query, title, abstract     lists of token ids
+    query, title, abstract     lists of token ids from 10 on: lower ones are special
     query_document_embedding   a list of numbers, often in half precision
     bm25, ... (`LEXICAL`)      twelve lexical features
 
-and one file of annotations, with `label` instead of `url_md5`, `position` and `click`. A reader
-takes the columns that it needs, and one batch of the file is in memory at a time.
+(Baidu's own files, `part-00002.gz`, have no features: `twotowers.logs.baidu_lines`)
+
+and one file of annotations, with `label` and `text_md5` instead of `url_md5`, `position` and
+`click`. A reader takes the columns that it needs, and one batch of the file is in memory at a time.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,9 +32,10 @@ from twotowers.files.batches import check_names, column_names, placed_batches
 from twotowers.files.columns import Rows, is_text, value_text, whole_runs, wrong_type
 from twotowers.files.distinct import Seen, hashed
 from twotowers.files.rankings import Rankings
+from twotowers.logs.baidu_lines import COLUMNS, OFFSET, read_lines
 from twotowers.logs.sessions import Stream, check_free, conform
 from twotowers.logs.strays import Tally
-from twotowers.splits import LOG
+from twotowers.splits import ANNOTATIONS, part_of
 
 LAYOUT = "a row per shown document, with tokens and features"
 
@@ -48,7 +50,8 @@ FEATURES = (*LEXICAL, EMBEDDING)
 IDS = ("query_md5", "url_md5")
 POSITIONS = "positions"
 """The bias feature that keeps positions as they are: the place in a page's list closes the gaps."""
-PART = re.compile(r"part-(\d+)")
+LINES = ".gz"
+"""The ending of Baidu's own files."""
 ROWS = 20_000
 """Rows to decode at a time."""
 
@@ -79,7 +82,7 @@ def read(path: str | Path, *, bias: Sequence[str] = (), repeats: str = "drop") -
     tally = Tally(path, repeats=repeats)
     files = files_of(path)
     for file in files:
-        check_names(["query_no", *IDS, "position", "click", *bias], column_names(file), file)
+        check_names(["query_no", *IDS, "position", "click", *bias], _columns(file), file)
     return Stream(_pages(files, list(bias), tally), tally.seen)
 
 
@@ -100,7 +103,7 @@ def documents_of(
     files = files_of(path)
     columns = feature_columns(files[0], columns)
     for file in files:
-        for rows, batch in placed_batches(file, [*IDS, *columns], rows=ROWS):
+        for rows, batch in _placed(file, [*IDS, *columns]):
             numbers = document_numbers(batch, rows)
             fresh = seen.new(numbers)
             some = batch.take(pa.array(fresh)), replace(rows, number=fresh)
@@ -111,16 +114,41 @@ def documents_of(
 
 
 def texts_of(path: str | Path) -> Iterator[pa.RecordBatch]:
-    """The distinct documents of a log: `document`, and lists of token ids `query`, `title`,
+    """The distinct documents of a log: `document`, and lists of token ids from 0, `query`, `title`,
     `abstract`. A document has the text of its first row.
     """
     seen = Seen()
     for file in files_of(path):
-        for rows, batch in placed_batches(file, [*IDS, *TOKENS], rows=ROWS):
+        for rows, batch in _placed(file, [*IDS, *TOKENS]):
             numbers = document_numbers(batch, rows)
             fresh = seen.new(numbers)
             texts = text_columns(batch.take(pa.array(fresh)), replace(rows, number=fresh))
-            yield pa.RecordBatch.from_pydict({"document": pa.array(numbers[fresh]), **texts})
+            if len(fresh):
+                yield pa.RecordBatch.from_pydict({"document": pa.array(numbers[fresh]), **texts})
+
+
+def shown_texts(files: Iterable[Path]) -> Iterator[pa.RecordBatch]:
+    """What pages show, some whole pages at a time, in the order of the log: `page`, a number that
+    rises, `position`, `click`, and lists of token ids from 0, `query`, `title`, `abstract`.
+
+    Args:
+        files: as of `read`, one after the other.
+    """
+    before = 0
+    for file in files:
+        columns = ["query_no", "position", "click", *TOKENS]
+        tables = (pa.Table.from_batches([batch]) for _, batch in _placed(file, columns))
+        for rows, table, at in whole_runs(tables, _starts, file, "query_no", "session"):
+            (batch,) = table.combine_chunks().to_batches()
+            page = before + np.repeat(np.arange(len(at)), np.diff(at, append=len(batch)))
+            before += len(at)
+            position = rows.whole(batch["position"], "position", 1)
+            order = pa.array(np.lexsort([position, page]))
+            numbers = {"page": page, "position": position}
+            numbers["click"] = rows.whole(batch["click"], "click") > 0
+            found = {name: pa.array(each) for name, each in numbers.items()}
+            texts = text_columns(batch, rows)
+            yield pa.RecordBatch.from_pydict({**found, **texts}).take(order)
 
 
 def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) -> Rankings:
@@ -134,7 +162,7 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
     files = files_of(path)
     columns = feature_columns(files[0], columns)
     for file in files:
-        for rows, batch in placed_batches(file, ["query_no", LABEL, *columns], rows=ROWS):
+        for rows, batch in _placed(file, ["query_no", LABEL, *columns]):
             queries.append(rows.whole(batch["query_no"], "query_no"))
             labels.append(rows.labels(batch[LABEL], LABEL))
             features.append(feature_matrix(batch, rows, columns, width))
@@ -148,15 +176,34 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
 def annotated_texts(path: str | Path) -> Iterator[pa.RecordBatch]:
     """The texts of `read_annotations`, row by row: lists of tokens `query`, `title`, `abstract`."""
     for file in files_of(path):
-        for rows, batch in placed_batches(file, list(TOKENS), rows=ROWS):
+        for rows, batch in _placed(file, list(TOKENS)):
             yield pa.RecordBatch.from_pydict(text_columns(batch, rows))
+
+
+def ids_of(log: str | Path, annotations: str | Path) -> Iterator[pa.RecordBatch]:
+    """Who is where: the part of the log, as `split` of `read`, or `annotations`; and hashes of
+    `query` and `document`. A document is an address in the log, and a text in annotations, which
+    have no addresses. The rows of a batch differ.
+
+    Args:
+        log, annotations: as of `read`.
+    """
+    for path, document in ((log, "url_md5"), (annotations, "text_md5")):
+        for file in files_of(path):
+            split = part_of(file) if document == "url_md5" else ANNOTATIONS
+            for rows, batch in _placed(file, ["query_md5", document]):
+                texts = id_columns(batch, ["query_md5", document], rows)
+                ids = np.column_stack([hashed(map(str.encode, each.to_pylist())) for each in texts])
+                query, number = np.unique(ids, axis=0).T
+                columns = {"split": pa.repeat(split, len(query)), "query": query}
+                yield pa.RecordBatch.from_pydict({**columns, "document": number})
 
 
 def feature_columns(path: str | Path, columns: Sequence[str] | None = None) -> list[str]:
     """The columns of features of a file, or those that were asked for, after a check."""
     for name in columns or ():
         check_choice(name, FEATURES, field="columns")
-    found = column_names(path)
+    found = _columns(Path(path))
     chosen = [name for name in FEATURES if name in (found if columns is None else columns)]
     if not chosen:
         raise InputError("has no features", path=path, expected=nearest(EMBEDDING, FEATURES))
@@ -170,18 +217,32 @@ def document_numbers(batch: pa.RecordBatch, rows: Rows) -> np.ndarray:
     return hashed(map(str.encode, ids.to_pylist()))
 
 
+# Files
+
+
+def _placed(file: Path, columns: Sequence[str]) -> Iterator[tuple[Rows, pa.RecordBatch]]:
+    """`placed_batches` of a table, or of Baidu's own lines."""
+    if file.suffix != LINES:
+        yield from placed_batches(file, columns, rows=ROWS)
+        return
+    before = 0
+    for batch in read_lines(file, rows=ROWS):
+        yield Rows(file, before), batch.select(columns)
+        before += len(batch)
+
+
+def _columns(file: Path) -> list[str]:
+    return [*COLUMNS] if file.suffix == LINES else column_names(file)
+
+
 # Pages
 
 
 def _pages(files: list[Path], bias: list[str], tally: Tally) -> Iterator[pa.RecordBatch]:
     for file in files:
-        tally.path = file
-        found = PART.search(file.name)
-        split = f"part-{found.group(1)}" if found else LOG
+        tally.path, split = file, part_of(file)
         columns = ["query_no", *IDS, "position", "click", *bias]
-        tables = (
-            pa.Table.from_batches([batch]) for _, batch in placed_batches(file, columns, rows=ROWS)
-        )
+        tables = (pa.Table.from_batches([batch]) for _, batch in _placed(file, columns))
         for rows, table, at in whole_runs(tables, _starts, file, "query_no", "session"):
             yield _whole_pages(table, at, rows, split, bias, tally)
 
@@ -269,13 +330,13 @@ def text_columns(batch: pa.RecordBatch, rows: Rows) -> dict[str, pa.Array]:
         if flat is None or not pa.types.is_integer(flat.type):
             raise wrong_type(column.type, name, rows.path, "a list of token ids")
         tokens = flat.to_numpy(zero_copy_only=False)
-        good = (tokens >= 0) & (tokens < 2**31)
+        good = (tokens >= OFFSET) & (tokens < 2**31)
         rows.inside(column).check(
-            good, name, lambda at, flat=flat: value_text(flat[at]), "token ids from 0 on"
+            good, name, lambda at, flat=flat: value_text(flat[at]), f"token ids from {OFFSET} on"
         )
         found[name] = pa.ListArray.from_arrays(
             pa.array(np.append(0, np.cumsum(column.value_lengths())), pa.int32()),
-            pa.array(tokens.astype(np.int32)),
+            pa.array(tokens.astype(np.int32) - OFFSET),
         )
     return found
 

@@ -46,7 +46,7 @@ def tex(
     heading: str = "",
     test: Mapping | None = None,
 ) -> str:
-    """A booktabs table, the printed counts in grey.
+    """A booktabs table, the printed counts in grey. What was not counted here has no row.
 
     Args:
         heading: Of the rows' names.
@@ -56,7 +56,10 @@ def tex(
     ((row, names), (column, headings)) = *rows.items(), *columns.items()
     cells = table.set_index([row, column, "source"])["value"].to_dict()
     body = []
+    counted = set(table.loc[table["source"] == "reproduced", row])
     for value, name in names.items():
+        if value not in counted:
+            continue
         texts = [name]
         for other in headings:
             for source in ("reproduced", "published"):

@@ -1,0 +1,44 @@
+"""Write the documents of a log with text, with what an encoder says of them or reads."""
+
+import json
+import logging
+from functools import partial
+from pathlib import Path
+
+from scripts.runner import run
+from twotowers.experiment.config import Encoder
+from twotowers.experiment.fields import read
+from twotowers.jobs.encode import encode, tokens_of, write_encoded
+from twotowers.splits import ANNOTATIONS, LOG
+from twotowers.standins.baidu import world_of
+
+LOGGER = logging.getLogger("twotowers.encode")
+
+
+def main(inputs, outputs, *, encoder: dict, generated: dict | None) -> None:
+    """Write documents and annotations.
+
+    Args:
+        inputs: of real files, the manifest.
+        outputs: one path each.
+        encoder: see `twotowers.experiment.config.Encoder`.
+        generated: law, sessions and seed of a stand-in (`twotowers.standins.baidu.world_of`), and
+            its annotated queries; None for real files, whose tokens are written.
+    """
+    settings = read(Encoder, encoder)
+    if generated is None:
+        files = json.loads(Path(inputs[0]).read_text(encoding="utf-8"))
+        paths = (files[part]["path"] for part in (LOG, ANNOTATIONS))
+        write_encoded(*outputs, *paths, partial(tokens_of, length=settings.length))
+        return
+    queries = generated.pop("queries")
+    losses = encode(*outputs, world_of(**generated), settings, queries=queries)
+    for name, column in zip(("clicks", "masked tokens"), losses.T, strict=True):
+        if not len(column):
+            break
+        few = max(len(column) // 10, 1)
+        LOGGER.info("loss of %s: %.3f to %.3f", name, column[:few].mean(), column[-few:].mean())
+
+
+if "snakemake" in globals():
+    run(main, snakemake)  # noqa: F821
