@@ -46,7 +46,7 @@ def fit(
     steps: int = 100,
     vocabulary: int | None = None,
     layers: int = 2,
-    heads: int = 2,
+    attention_heads: int = 2,
     width: int = 32,
     inner: int = 128,
     documents: int = 128,
@@ -61,7 +61,7 @@ def fit(
         steps, documents, learning_rate, mask: of training; see
             `twotowers.towers.pretraining.Pretraining`.
         vocabulary: number of tokens of texts; those of training if None.
-        layers, heads, width, inner: see `twotowers.towers.monobert.MonoBert`.
+        layers, attention_heads, width, inner: see `twotowers.towers.monobert.MonoBert`.
         marks: see `twotowers.towers.sequences.marked`.
     """
     train = task.splits["train"]
@@ -75,7 +75,7 @@ def fit(
             vocabulary=vocabulary or int(max(tokens.max() + 1 - OFFSET, 1)),
             length=tokens.shape[1],
             layers=layers,
-            heads=heads,
+            heads=attention_heads,
             width=width,
             inner=inner,
             segments=3 if marks else 2,
