@@ -58,7 +58,7 @@ def read_lines(path: str | Path, *, rows: int) -> Iterator[pa.RecordBatch]:
                         yield _batch(found)
                         found = []
                     continue
-                _, address, title, abstract, _, click = cells[:6] if number >= 0 else ()
+                _, address, title, abstract, _, click = cells[:6] if number >= 0 else []
                 if title == SEARCHED:
                     continue
                 position += 1
