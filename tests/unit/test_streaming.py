@@ -14,7 +14,8 @@ from flax import nnx
 
 import twotowers as tt
 from tests.simulated_logs import linear_log
-from twotowers.fitting import checkpoints, streaming
+from twotowers.files import checkpoints
+from twotowers.fitting import streaming
 from twotowers.logs import page_stream
 from twotowers.logs.page_stream import Lookup, PageStream
 from twotowers.root import ROOT

@@ -23,7 +23,7 @@ def table(
     keys: Sequence[str],
     where: Mapping | None = None,
 ) -> pd.DataFrame:
-    """One row per count and source: mean and 95 % interval over seeds.
+    """One row per count and source: mean and 95 % interval over seeds. Rows are those counted here.
 
     Args:
         needs: What the item needs.
@@ -32,7 +32,8 @@ def table(
         keys: The key columns of the csv.
         where: Values of further columns.
     """
-    lanes = {lane: list(names) for part in (rows, columns) for lane, names in part.items()}
+    lanes = {lane: list(names) for lane, names in columns.items()}
+    lanes |= {lane: [*filter(set(results[lane]).__contains__, own)] for lane, own in rows.items()}
     where = {**lanes, **(where or {})}
     ours = measured(results, needs, **where)
     return compare(ours, published, keys, setting=list(needs), **where)
@@ -46,7 +47,7 @@ def tex(
     heading: str = "",
     test: Mapping | None = None,
 ) -> str:
-    """A booktabs table, the printed counts in grey. What was not counted here has no row.
+    """A booktabs table, the printed counts in grey.
 
     Args:
         heading: Of the rows' names.
@@ -56,7 +57,7 @@ def tex(
     ((row, names), (column, headings)) = *rows.items(), *columns.items()
     cells = table.set_index([row, column, "source"])["value"].to_dict()
     body = []
-    counted = set(table.loc[table["source"] == "reproduced", row])
+    counted = set(table[row])
     for value, name in names.items():
         if value not in counted:
             continue
