@@ -328,10 +328,11 @@ def _check(
     held = np.array([condition.met_together(other) for other in others])
     numbers = _finite(slack.to_numpy(float))
     met = condition.met(numbers)
-    error = jackknife_error(numbers, _finite([_aligned(other, slack) for other in others]))
+    aligned = [_aligned(other, slack) for other in others]
+    error = jackknife_error(numbers, _finite(aligned))
     if condition.relation == SIGNIFICANT:
         # The test has the chance of queries. That of seeds is whether it finds so without each.
-        every = np.array([numbers, *(_aligned(other, slack) for other in others)])
+        every = np.array([numbers, *aligned])
         sure = condition.met(every).all(0) | (every <= OPPOSITE).all(0)
         error = np.where(sure, 0, np.inf)
     elif condition.discrete and not error.all():

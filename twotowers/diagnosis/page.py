@@ -190,7 +190,7 @@ def check_numbers(path: str | Path) -> None:
 
 
 def write_page(page: Mapping[str, Any], path: str | Path, picture: str = "") -> None:
-    """Write the page, and its numbers beside it, under the same name with the ending .json."""
+    """Write the page, and its numbers to a file of the same name that ends in .json."""
     names: dict[str, Any] = {"number": number, "interval": interval, "strip": strip, "bars": BARS}
     names["picture"] = picture
     names |= {"signs": SIGNS, "json_name": numbers_of(path).name}

@@ -95,9 +95,9 @@ class DataSet(Config):
     """Of a generated log with text: what it is drawn from, where that is not the calibrated law
     (`twotowers.standins.baidu.Law`), such as {agreement: 1}; and its `users` and `annotators`."""
     encoder: dict[Scale, Encoder] = Field(default={})
-    """Of a log with text: the encoder whose vectors follow the lexical features, per scale. Without
-    it, a generated log has lexical features only. Real files have vectors of their own, so that of
-    them only an encoder without steps counts."""
+    """The encoder of a log with text, per scale. Its vectors follow the lexical features. Without
+    it, a generated log has lexical features only. Real files have vectors of their own, so an
+    encoder with steps does not apply to them."""
 
     @model_validator(mode="after")
     def _law_of_texts(self) -> DataSet:

@@ -69,8 +69,8 @@ def run(inputs: Mapping[str, str], *, seed: int) -> pd.DataFrame:
 
 
 def of_ids(path: str) -> dict[str, dict[str, float]]:
-    """By part: its documents. Of training and annotations: how many of its queries, in percent, the
-    other has, too."""
+    """The number of documents of each part, and what share of the queries of training and of
+    annotations, in percent, is in the other of these two as well."""
     ids = pq.read_table(path).to_pandas()
     parts = ids["split"].map({ANNOTATIONS: ANNOTATIONS, TEST: "test"}).fillna("train")
     documents = ids.groupby(parts)["document"].nunique()
