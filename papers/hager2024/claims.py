@@ -12,7 +12,7 @@ from scipy.stats import t as student
 from papers.hager2024.items.propensities import EM, ratios
 from papers.hager2024.judges import artefacts, cross_encoders, tuning
 from papers.hager2024.judges.common import DEBIASED, NAIVE, SETS, cells, effects, means
-from papers.hager2024.names import METHODS, POINTWISE, RANKING
+from papers.hager2024.names import ESTIMATORS, KNOBS, METHODS, POINTWISE, RANKING
 from papers.hager2024.significance import changes, counted
 from twotowers.claims.claims import (
     OURS,
@@ -28,7 +28,8 @@ from twotowers.claims.conditions import above, at_least, at_most, below, exactly
 from twotowers.claims.metrics import correlation
 from twotowers.claims.statistics import select
 
-CLAIMS = Claims(fixed=("bm25", "harvested"))
+NAMED = {"estimator": ESTIMATORS, "knob": KNOBS}
+CLAIMS = Claims(fixed=("bm25", "harvested"), names=NAMED)
 HARVESTED = ("pivot_one", "adjacent_chain", "all_pairs_published")
 RUNS = 5
 ULTR_POINTWISE = POINTWISE[1:]
@@ -92,9 +93,9 @@ def curves(results: pd.DataFrame, names, positions) -> pd.DataFrame:
         own = printed["setting"].ne("baidu-regression-em")
         printed = printed[own]
     printed = printed.assign(estimator=printed["estimator"].fillna(EM))
-    return pd.DataFrame(
-        {name: seed_means(printed, {"position": list(positions)}, estimator=name) for name in names}
-    )
+    over = {"position": list(positions)}
+    values = {name: seed_means(printed, over, estimator=name) for name in names}
+    return pd.DataFrame(values).rename_axis(columns="estimator")
 
 
 @CLAIMS.add(

@@ -32,3 +32,4 @@ ESTIMATORS = {
     "regression_em": "RegressionEM",
     "naive": "click rates",
 }
+KNOBS = {"policy": "ranker", "agreed_policy": "ranker, agreed", "hidden": "hidden, agreed"}

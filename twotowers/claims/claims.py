@@ -345,7 +345,8 @@ def apart(values: pd.Series | pd.DataFrame) -> pd.DataFrame:
     one, other = np.triu_indices(len(table), 1)
     labels = [f"{names[a]} and {names[b]}" for a, b in zip(one, other, strict=True)]
     numbers = table.to_numpy(float)
-    return pd.DataFrame(np.abs(numbers[one] - numbers[other]), labels, table.columns)
+    pairs = pd.Index(labels, name=table.index.name)
+    return pd.DataFrame(np.abs(numbers[one] - numbers[other]), pairs, table.columns)
 
 
 def rows_of(results: pd.DataFrame, **where) -> pd.DataFrame:

@@ -306,7 +306,10 @@ def _label(label: object, levels: list, names: Names) -> str:
 def _part(value: object, level: object, names: Names) -> str:
     called = names.get(level, level)
     if isinstance(called, Mapping):
-        return called[value] if value in called else str(value)
+        if value in called:
+            return called[value]
+        # A pair of values (`twotowers.claims.claims.apart`) is a text of both.
+        return " and ".join(called.get(one, one) for one in str(value).split(" and "))
     if isinstance(value, str):
         return value
     return f"{called or ''} {short(value)}".strip()
