@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from twotowers.errors import InputError
-from twotowers.fitting.pair_counts import PairCounts
-from twotowers.identifiability.misfit import Misfit, misfit
+from twotowers.fitting.feature_towers import fit_tower
+from twotowers.fitting.pair_counts import FeatureCounts, PairCounts
+from twotowers.identifiability.hausman import Hausman, hausman
 from twotowers.logs.counted import Counts
 from twotowers.logs.features import KEYS, keys_of, rows_of
 from twotowers.randomness import some, stream
@@ -20,31 +21,29 @@ MOST_ROWS = 20_000
 
 @dataclass(frozen=True)
 class TowerTests:
-    """Tests of a linear and of a deep tower.
+    """Hausman's test of a linear and of a deep tower.
 
     Attributes:
-        linear, deep: what the tests say.
+        linear, deep: the tests.
         pairs: query-document pairs that the towers were fitted to.
         missing: share of the impressions whose pair has no features.
-        scored: the column of the policy's scores, which is no feature; None without one.
         width: number of features.
     """
 
-    linear: Misfit
-    deep: Misfit
+    linear: Hausman
+    deep: Hausman
     pairs: int
     missing: float
-    scored: str | None
     width: int
 
     @property
     def alarms(self) -> tuple[bool, bool]:
-        """Whether a test alarms of the linear tower, and of the deep one."""
+        """Whether the linear tower is wrong, and the deep one."""
         return self.linear.alarm, self.deep.alarm
 
 
 def tower_tests(
-    cells: Counts, counts: PairCounts, features: pd.DataFrame, *, scored: bool, reference: int
+    cells: Counts, counts: PairCounts, features: pd.DataFrame, *, reference: int
 ) -> TowerTests:
     """Test two-tower models of features on some queries of a log.
 
@@ -52,7 +51,6 @@ def tower_tests(
         cells: the log, counted.
         counts: its bias factors.
         features: of `twotowers.logs.features.read_features`.
-        scored: whether the last column is the policy's score.
         reference: the factor that others are compared with.
     """
     bias = list(counts.names.columns)
@@ -64,9 +62,9 @@ def tower_tests(
     factor = counts.names.assign(factor=np.arange(counts.factors))
     rows = rows.merge(factor, on=bias)
     numbers = list(features.columns[len(keys_of(features)) :])
-    found = rows_of(features, rows)
-    known = found >= 0
-    rows = rows.join(features[numbers].iloc[found].set_axis(rows.index))
+    place = rows_of(features, rows)
+    known = place >= 0
+    rows = rows.join(features[numbers].iloc[place].set_axis(rows.index))
     shown = rows["impressions"].to_numpy(float)
     if not known.any():
         raise InputError(
@@ -75,21 +73,17 @@ def tower_tests(
             expected=f"{' and '.join(keys_of(features))} as in the log",
         )
     rows = rows[known].sort_values([*KEYS, "factor"], kind="stable")
-    pair = rows.groupby(list(KEYS), sort=False).ngroup().to_numpy()
-    values = rows[numbers].to_numpy(float)
-    score = values[:, -1] if scored else None
-    values = values[:, :-1] if scored else values
-    given = (
+    log = FeatureCounts.of_arrays(
         pd.factorize(rows["query"])[0],
-        pair,
+        rows.groupby(list(KEYS), sort=False).ngroup().to_numpy(),
         rows["factor"].to_numpy(),
         rows["impressions"].to_numpy(),
         rows["clicks"].to_numpy(),
-        values,
+        rows[numbers].to_numpy(float),
+        factors=counts.factors,
     )
-    how = {"score": score, "factors": counts.factors, "reference": reference}
-    linear = misfit(*given, tower="linear", **how)
-    deep = misfit(*given, tower="deep", with_overlap=False, **how)
+    linear, deep = (
+        hausman(log, fit_tower(log, kind), reference=reference) for kind in ("linear", "deep")
+    )
     missing = float(shown[~known].sum() / shown.sum())
-    name = numbers[-1] if scored else None
-    return TowerTests(linear, deep, int(pair.max()) + 1, missing, name, values.shape[1])
+    return TowerTests(linear, deep, len(log.features), missing, len(numbers))

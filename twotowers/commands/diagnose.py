@@ -22,11 +22,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--features", metavar="FILE", help="a table with query, document, and a column per feature"
     )
-    parser.add_argument(
-        "--policy",
-        metavar="COLUMN",
-        help="the column of it with the score of the logging policy, which is then no feature",
-    )
     parser.add_argument("--out", required=True, help="the html file to write")
 
 
@@ -37,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 
     log = opened(options, PAGE, beside=[numbers_of(options.out)], bias=True)
     check_numbers(options.out)
-    diagnosis = diagnose(log, options.features, options.policy, options.bias)
+    diagnosis = diagnose(log, options.features, options.bias)
     show(as_typed(str(diagnosis)))
     diagnosis.save(options.out)
     show(f"written to {options.out}")

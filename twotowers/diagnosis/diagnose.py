@@ -119,9 +119,7 @@ class Diagnosis(Shown):
         return "\n".join(lines)
 
 
-def diagnose(
-    log: object, features: object = None, policy: str | None = None, bias: Sequence[str] = BIAS
-) -> Diagnosis:
+def diagnose(log: object, features: object = None, bias: Sequence[str] = BIAS) -> Diagnosis:
     """Is a log sound, can it give propensities, and what to do with it?
 
     Args:
@@ -129,9 +127,6 @@ def diagnose(
             time.
         features: a frame or a path with the columns query and document, and a column per feature,
             a number each. Two-tower models of them are tested on some queries.
-        policy: the column of `features` with the score by which the policy ranked. It is no feature
-            then, or no residual could go with it; a copy under another name is one. Without it,
-            minus the mean position of a document stands for its score.
         bias: columns that together name the bias factor, such as ["position", "device"].
 
     Returns:
@@ -153,13 +148,11 @@ def diagnose(
     """
     bias = check_names(bias, field="bias")
     log = as_log(log)
-    if policy is not None and features is None:
-        raise InputError("without features", field="policy", expected="a column of `features`")
-    known = None if features is None else read_features(features, policy)
+    known = None if features is None else read_features(features)
     evidence: Evidence | None = None
     parts: list[dict[str, Any]] = []
     try:
-        evidence = gather(log, bias, features=known, policy=policy)
+        evidence = gather(log, bias, features=known)
     except InputError as error:
         if not _of_a_row(log, error):
             raise

@@ -327,7 +327,6 @@ def gather(
     *,
     models: Sequence[str] = MODELS,
     features: pd.DataFrame | None = None,
-    policy: str | None = None,
 ) -> Evidence:
     """Measure everything. The log is read once.
 
@@ -336,7 +335,6 @@ def gather(
         bias: columns that name the bias factor.
         models: click models to compare.
         features: of `twotowers.logs.features.read_features`.
-        policy: the column of it that has the policy's score.
     """
     further = [name for name in bias if name != "position"]
     gaps = holes = None
@@ -364,8 +362,7 @@ def gather(
         kept = PairCounts.of_counts(own, bias)
         people = fit_conditional(kept, reference=reference_of(kept))
     if features is not None:
-        scored = policy is not None
-        towers = tower_tests(cells, counts, features, scored=scored, reference=reference)
+        towers = tower_tests(cells, counts, features, reference=reference)
     return Evidence(
         log=log,
         bias=named,

@@ -75,7 +75,6 @@ def tables_of(e: Evidence) -> dict[str, dict[str, pd.DataFrame]]:
     if e.models is not None:
         tables["models"] = {"models": _models_compared(e.models), **tables["models"]}
     if e.towers is not None:
-        tables["swaps"] = {"overlap": _overlap(e, e.towers)}
         tables["misfit"] = {"tests": _tests(e.towers), "tower_curve": _tower_curve(e, e.towers)}
     return {
         section: {name: table for name, table in own.items() if len(table)}
@@ -202,18 +201,20 @@ def _curve(e: Evidence) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _overlap(e: Evidence, towers: TowerTests) -> pd.DataFrame:
-    near = towers.linear.overlap
-    table = near[["auc", "low", "high", "distance", "bound"]]
-    return _named(table, link=_pairs_of_factors(e, near))
-
-
 def _tests(towers: TowerTests) -> pd.DataFrame:
-    both = {"linear": towers.linear.tests, "deep": towers.deep.tests}
-    table = pd.concat([tests.assign(tower=name) for name, tests in both.items()])
-    passes = np.where(table["reason"] == "", "passes", table["reason"])
-    table["result"] = np.where(table["alarm"], "misspecified", passes)
-    return table[["test", "tower", "adjusted", "result", "value", "low", "high", "unit"]]
+    both = {"linear": towers.linear, "deep": towers.deep}
+    rows = [
+        {
+            "tower": name,
+            "p": each.test.p,
+            "result": "misspecified" if each.alarm else each.test.reason or "passes",
+            "value": each.test.value,
+            "low": each.test.low,
+            "high": each.test.high,
+        }
+        for name, each in both.items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def _tower_curve(e: Evidence, towers: TowerTests) -> pd.DataFrame:

@@ -258,5 +258,5 @@ def warnings(e: Evidence) -> list[str]:
 
 
 def misspecified(e: Evidence) -> bool:
-    """Whether tests alarm of a two-tower model of the given features."""
+    """Whether a two-tower model of the given features is wrong, linear or deep."""
     return e.towers is not None and any(e.towers.alarms)

@@ -2,12 +2,11 @@
 
 Relevance is a function of features and bias a value per factor,
 
-    additive form: logit P(click) = theta_k + r(x),
-    product form:  ln E[clicks]   = theta_k + r(x),
+    logit P(click) = theta_k + r(x),
 
-fitted by the likelihood of Bernoulli or of Poisson. The tower r is linear, w x, or deep,
-w x + v tanh(W x + b), where the linear term makes the linear tower a special case. Its weights have
-a small normal prior, so that the optimum is finite and unique up to the hidden units' names.
+fitted by the likelihood. The tower r is linear, w x, or deep, w x + v tanh(W x + b), where the
+linear term makes the linear tower a special case. Its weights have a small normal prior, so that
+the optimum is finite and unique up to the hidden units' names.
 
 The estimates of a deep tower are those of a linear one on the tangent features dr / d weights at
 its optimum, to first order in the sampling error. So both towers share one Newton step and one
@@ -33,25 +32,19 @@ clustered by query (CR3 of Bell and McCaffrey 2002). It needs no model of the va
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
+from scipy.special import expit
 
 from twotowers.errors import InputError
+from twotowers.fitting.conditional import by_pair
 from twotowers.fitting.curves import LEVERAGE
+from twotowers.fitting.maximise import Point, Step, maximise
 from twotowers.fitting.pair_counts import FeatureCounts, PairCounts
-from twotowers.fitting.tower_likelihood import (
-    TowerLikelihood,
-    information,
-    inverse_of,
-    likelihood,
-    moments,
-    newton,
-)
 
 HIDDEN = 8
 """Hidden units of a deep tower."""
@@ -66,147 +59,145 @@ class Tower:
     """A fitted two-tower model.
 
     Attributes:
-        kind: 'linear' or 'deep'.
-        form: 'additive' or 'product'.
         bias: [K] theta; NaN for a factor that was never shown, never clicked, or always.
         relevance: [pairs] r(x).
-        predict: features, as `FeatureCounts.features` -> r.
-        slope: the steepest slope of r at the log's pairs, a Lipschitz constant of a linear tower.
         tangent: [pairs, P] features of the linear model that the tower is close to its optimum.
         inverse: [K + P, K + P] A^-1, with zeros at factors without a bias.
-        fitted: [rows] whether the row took part.
-        expected, weight: [rows] n mu, and its variance v by the model.
-        residual: [rows] clicks less expected.
-        jackknifed: [rows] residuals (I - H_g)^-1 e, as if the row's query had not been fitted.
+        residual: [rows] (I - H_g)^-1 e, as if the row's query had not been fitted.
     """
 
-    kind: str
-    form: str
     bias: np.ndarray
     relevance: np.ndarray
-    predict: Callable[[np.ndarray], np.ndarray]
-    slope: float
     tangent: np.ndarray
     inverse: np.ndarray
-    fitted: np.ndarray
-    expected: np.ndarray
-    weight: np.ndarray
     residual: np.ndarray
-    jackknifed: np.ndarray
-
-    def scores(self, log: FeatureCounts, residual: np.ndarray) -> np.ndarray:
-        """[queries, K + P] sums of z e over each query, for residuals e [rows]."""
-        counts = log.counts
-        queries, factors = len(counts.query), counts.factors
-        by_query = np.bincount(
-            log.cluster * factors + counts.factor, residual, queries * factors
-        ).reshape(queries, factors)
-        sums = np.bincount(counts.pair, residual, len(counts.cluster))
-        gather = csr_array(
-            (sums, (counts.cluster, np.arange(len(sums)))), shape=(queries, len(sums))
-        )
-        return np.hstack([by_query, gather @ self.tangent])
 
     def steps(self, log: FeatureCounts, reference: int) -> np.ndarray:
         """[queries, K] what each query moves the biases by, relative to that of the reference."""
-        found = self.scores(log, self.jackknifed) @ self.inverse[:, : len(self.bias)]
-        return found - found[:, [reference]]
-
-    def beyond(self, log: FeatureCounts, column: np.ndarray) -> np.ndarray:
-        """[rows] what the tower cannot express of a further column a [rows]: a - z A^-1 sum v z a.
-
-        It is orthogonal to the tower's own columns. So the sum of e times it is what the weight of
-        a would change first, and errors of the fit do not matter, to first order (Neyman 1959).
-        """
         counts = log.counts
-        weighted = self.weight * column
-        each = np.bincount(counts.pair, weighted, len(counts.cluster))
-        both = np.append(np.bincount(counts.factor, weighted, counts.factors), each @ self.tangent)
-        onto = self.inverse @ both
-        factors = counts.factors
-        return column - onto[counts.factor] - (self.tangent @ onto[factors:])[counts.pair]
+        queries, factors = len(counts.query), counts.factors
+        place = log.cluster * factors + counts.factor
+        by_query = np.bincount(place, self.residual, queries * factors).reshape(queries, factors)
+        sums = np.bincount(counts.pair, self.residual, len(counts.cluster))
+        gather = csr_array(
+            (sums, (counts.cluster, np.arange(len(sums)))), shape=(queries, len(sums))
+        )
+        scores = np.hstack([by_query, gather @ self.tangent])
+        moved = scores @ self.inverse[:, : len(self.bias)]
+        return moved - moved[:, [reference]]
 
 
-def fit_tower(
-    log: FeatureCounts,
-    kind: str = "deep",
-    *,
-    form: str = "additive",
-    rng: np.random.Generator | None = None,
-    rows: np.ndarray | None = None,
-    errors: bool = True,
-) -> Tower:
-    """Fit a two-tower model whose relevance is a function of features.
-
-    Args:
-        log: counts and features.
-        kind: 'linear', or 'deep' with `HIDDEN` units.
-        form: 'additive' or 'product'.
-        rng: draws the start of a deep tower; by default of seed 0.
-        rows: [rows] bool: rows to fit; all by default.
-        errors: whether to compute jackknifed residuals.
-    """
+def fit_tower(log: FeatureCounts, kind: str) -> Tower:
+    """Fit a 'linear' tower, or a 'deep' one with `HIDDEN` units."""
     counts = log.counts
-    fitted = _informative(counts, form, np.ones(len(counts.pair), bool) if rows is None else rows)
-    if not fitted.any():
-        raise InputError("no factor was sometimes clicked and sometimes not", field="clicks")
-    n, c = counts.impressions * fitted, counts.clicks * fitted
-    problem = TowerLikelihood(counts, n, c, form)
-    weights = newton(problem, log.features, np.zeros(len(counts.cluster)), PRIOR["linear"])
-    bias, linear = weights[: counts.factors], weights[counts.factors :]
-    if kind == "linear":
-        tangent, prior = log.features, PRIOR["linear"]
-        slope = float(np.linalg.norm(linear))
-
-        def predict(features):
-            return features @ linear
-
-    else:
-        prior = PRIOR["deep"]
-        rng = np.random.default_rng(0) if rng is None else rng
-        net = _train(problem, log.features, bias, linear, rng)
-        tangent = net.tangent(log.features)
-        # What L-BFGS and the prior left: a step of the linear model on tangent features.
-        found = newton(problem, tangent, net(log.features), prior, bias=net.bias)
-        bias, step = found[: counts.factors], found[counts.factors :]
-        slope = net.slope(log.features)
-
-        def predict(features):
-            return net(features) + net.tangent(features) @ step
-
-    relevance = predict(log.features)
-    expected, weight = moments(form, n, problem.logit(bias, relevance))
-    inverse = inverse_of(information(problem, weight, tangent, prior))
-    residual = c - expected
-    jackknifed = residual
-    if errors:
-        jackknifed = _hat_corrected(log, fitted, weight, residual, tangent, inverse)
-    fits = np.bincount(counts.factor, fitted, counts.factors) > 0
-    return Tower(
-        kind,
-        form,
-        np.where(fits, bias, np.nan),
-        relevance,
-        predict,
-        slope,
-        tangent,
-        inverse,
-        fitted,
-        expected,
-        weight,
-        residual,
-        jackknifed,
-    )
-
-
-def _informative(counts: PairCounts, form: str, rows: np.ndarray) -> np.ndarray:
-    """[rows] whether the row's factor has clicks and, in the additive form, misses."""
     clicks, shown = (
-        np.bincount(counts.factor, each * rows, counts.factors)
+        np.bincount(counts.factor, each, counts.factors)
         for each in (counts.clicks, counts.impressions)
     )
-    finite = (clicks > 0) & ((clicks < shown) | (form == "product"))
-    return rows & finite[counts.factor]
+    finite = (clicks > 0) & (clicks < shown)
+    fitted = finite[counts.factor]
+    if not fitted.any():
+        raise InputError("no factor was sometimes clicked and sometimes not", field="clicks")
+    problem = _Likelihood(counts, counts.impressions * fitted, counts.clicks * fitted)
+    weights = _newton(problem, log.features, np.zeros(len(counts.cluster)), PRIOR["linear"])
+    bias, linear = weights[: counts.factors], weights[counts.factors :]
+    tangent, relevance = log.features, log.features @ linear
+    if kind == "deep":
+        net = _train(problem, log.features, bias, linear)
+        tangent = net.tangent(log.features)
+        # What L-BFGS and the prior left: a step of the linear model on tangent features.
+        offset = net(log.features)
+        moved = _newton(problem, tangent, offset, PRIOR["deep"], bias=net.bias)
+        bias, relevance = moved[: counts.factors], offset + tangent @ moved[counts.factors :]
+    expected, weight = problem.moments(problem.logit(bias, relevance))
+    inverse = _inverse(_information(problem, weight, tangent, PRIOR[kind]))
+    residual = _hat_corrected(log, fitted, weight, problem.clicks - expected, tangent, inverse)
+    return Tower(np.where(finite, bias, np.nan), relevance, tangent, inverse, residual)
+
+
+@dataclass(frozen=True)
+class _Likelihood:
+    """That of rows of counts whose logit is a bias plus a relevance per pair."""
+
+    counts: PairCounts
+    impressions: np.ndarray
+    clicks: np.ndarray
+
+    def logit(self, bias: np.ndarray, relevance: np.ndarray) -> np.ndarray:
+        return bias[self.counts.factor] + relevance[self.counts.pair]
+
+    def value(self, logit: np.ndarray) -> float:
+        """The log-likelihood in nats, up to a constant."""
+        return (self.clicks * logit - self.impressions * np.logaddexp(0, logit)).sum()
+
+    def moments(self, logit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Expected clicks n mu, and their variance by the model."""
+        chance = expit(logit)
+        return self.impressions * chance, self.impressions * chance * (1 - chance)
+
+    def slopes(self, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """[K], [pairs] derivatives of the likelihood."""
+        counts = self.counts
+        return (
+            np.bincount(counts.factor, residual, counts.factors),
+            np.bincount(counts.pair, residual, len(counts.cluster)),
+        )
+
+
+def _information(problem: _Likelihood, weight, tangent, prior: float) -> np.ndarray:
+    """[K + P, K + P] A = sum v z z' + prior."""
+    each = by_pair(problem.counts, weight)
+    border = each.T @ tangent
+    shared = np.bincount(problem.counts.pair, weight, len(tangent))
+    rooted = tangent * np.sqrt(shared)[:, None]
+    inner = rooted.T @ rooted + prior * np.eye(tangent.shape[1])
+    return np.block([[np.diag(each.sum(0)), border], [border.T, inner]])
+
+
+def _inverse(information: np.ndarray) -> np.ndarray:
+    """With zeros at biases that have no information."""
+    seen = np.diag(information) > 0
+    inner = information[np.ix_(seen, seen)]
+    # One scale for all parameters.
+    scale = 1 / np.sqrt(np.diag(inner))
+    inner = inner * scale * scale[:, None]
+    try:
+        inverse = cho_solve(cho_factor(inner), np.eye(len(inner)))
+    except LinAlgError:
+        inverse = np.linalg.pinv(inner, rcond=1e-13, hermitian=True)
+    whole = np.zeros_like(information)
+    whole[np.ix_(seen, seen)] = inverse * scale * scale[:, None]
+    return whole
+
+
+def _newton(problem: _Likelihood, tangent, offset, prior: float, bias=None) -> np.ndarray:
+    """[K + P] biases and weights at the optimum, where r is `offset` + `tangent` @ weights."""
+    counts = problem.counts
+    factors = counts.factors
+    start = np.zeros(factors + tangent.shape[1])
+    if bias is None:
+        shown, clicks = (
+            np.bincount(counts.factor, each, factors)
+            for each in (problem.impressions, problem.clicks)
+        )
+        bias = np.log(np.maximum(clicks, 0.5) / np.maximum(shown, 1))
+    start[:factors] = bias
+
+    def point(parameters: np.ndarray) -> Point:
+        bias, weights = np.split(parameters, [factors])
+        logit = problem.logit(bias, offset + tangent @ weights)
+
+        def step() -> Step:
+            expected, weight = problem.moments(logit)
+            first, second = problem.slopes(problem.clicks - expected)
+            score = np.append(first, second @ tangent - prior * weights)
+            move = _inverse(_information(problem, weight, tangent, prior)) @ score
+            reach = np.abs(move[:factors]).max() + np.abs(tangent @ move[factors:]).max(initial=0)
+            return Step(move, score @ move, reach)
+
+        return Point(problem.value(logit) - prior / 2 * weights @ weights, step)
+
+    return maximise(point, start)[0]
 
 
 @dataclass(frozen=True)
@@ -235,32 +226,27 @@ class _Network:
         outer = (features[:, :, None] * inner[:, None]).reshape(len(features), -1)
         return np.hstack([features, outer, inner, hidden])
 
-    def slope(self, features: np.ndarray) -> float:
-        """The largest norm of dr / dx at these features."""
-        inner = (1 - np.tanh(features @ self.first + self.shift) ** 2) * self.last
-        return float(np.linalg.norm(self.linear + inner @ self.first.T, axis=1).max(initial=0))
 
-
-def _train(problem: TowerLikelihood, features, bias, linear, rng) -> _Network:
+def _train(problem: _Likelihood, features, bias, linear) -> _Network:
     """A deep tower by L-BFGS, from the optimum of the linear one and hidden units at random."""
     factors, width = len(bias), features.shape[1]
     prior = PRIOR["deep"]
     scale = problem.clicks.sum()
+    rng = np.random.default_rng(0)
 
     def loss(vector):
         net = _Network.of(vector, factors, width)
         hidden = np.tanh(features @ net.first + net.shift)
         relevance = features @ net.linear + hidden @ net.last
         logit = problem.logit(net.bias, relevance)
-        expected, _ = moments(problem.form, problem.impressions, logit)
-        value = likelihood(problem.form, problem.impressions, problem.clicks, logit).sum()
+        expected, _ = problem.moments(logit)
         by_factor, by_pair = problem.slopes(problem.clicks - expected)
         inner = (1 - hidden**2) * net.last * by_pair[:, None]
         slopes = [features.T @ by_pair, (features.T @ inner).ravel(), inner.sum(0)]
         slopes = np.concatenate([*slopes, hidden.T @ by_pair])
         weights = vector[factors:]
         slopes -= prior * weights
-        value -= prior / 2 * weights @ weights
+        value = problem.value(logit) - prior / 2 * weights @ weights
         return -value / scale, -np.append(by_factor, slopes) / scale
 
     def descend(start, steps):
@@ -273,15 +259,15 @@ def _train(problem: TowerLikelihood, features, bias, linear, rng) -> _Network:
         return np.concatenate([bias, linear, first, *hidden])
 
     begun = [descend(start(), FIRST) for _ in range(STARTS)]
-    found = descend(min(begun, key=lambda each: each.fun).x, STEPS)
-    return _Network.of(found.x, factors, width)
+    best = descend(min(begun, key=lambda each: each.fun).x, STEPS)
+    return _Network.of(best.x, factors, width)
 
 
 def _hat_corrected(log: FeatureCounts, fitted, weight, residual, tangent, inverse) -> np.ndarray:
     """[rows] (I - H_g)^-1 e for each query g that holds much of the information."""
     counts = log.counts
     factors = counts.factors
-    found = residual.copy()
+    corrected = residual.copy()
     order = np.flatnonzero(fitted & (weight > 0))
     order = order[np.argsort(log.cluster[order], kind="stable")]
     for rows in np.split(order, np.flatnonzero(np.diff(log.cluster[order])) + 1):
@@ -295,5 +281,5 @@ def _hat_corrected(log: FeatureCounts, fitted, weight, residual, tangent, invers
         hat = root[:, None] * (onto @ design.T) * root
         # What a query alone tells it fits exactly, so its residual is 0 there.
         left = np.eye(len(rows)) * (1 + 1e-9) - hat
-        found[rows] = root * solve(left, residual[rows] / root, assume_a="pos")
-    return found
+        corrected[rows] = root * solve(left, residual[rows] / root, assume_a="pos")
+    return corrected

@@ -1,4 +1,4 @@
-"""Tests that sums over queries are 0, when the sums are small in number or large in dimension.
+"""Tests that sums over queries are 0, and the correction for several tests.
 
 Each query adds a vector u_g [J]. Under the hypothesis the sum of all has mean 0. Its covariance is
 estimated by V = sum u_g u_g', whatever the dependence within a query.
@@ -6,8 +6,6 @@ estimated by V = sum u_g u_g', whatever the dependence within a query.
 * One sum: Student's t with the effective number of queries, (sum u_g^2)^2 / sum u_g^4.
 * Few sums together: Hotelling's T^2 = (sum u)' V^-1 (sum u) with nu effective queries,
   (nu - J + 1) / (nu J) T^2 ~ F(J, nu - J + 1), as Tipton and Pustejovsky (2015) approximate it.
-* Many sums: the sum of their squared t, against the multiple of an F with its mean and its
-  variance, which follow from the correlations of the sums (Rao and Scott 1984).
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ class Finding:
     reason: str = ""
 
 
-def single(name: str, steps: np.ndarray, value: float, unit: str, *, side: int = 0) -> Finding:
+def single(name: str, steps: np.ndarray, value: float, unit: str) -> Finding:
     """The t-test that a value is 0, from what each query moves it by.
 
     Args:
@@ -56,7 +54,6 @@ def single(name: str, steps: np.ndarray, value: float, unit: str, *, side: int =
         steps: [queries], whose sum of squares is the variance of the value.
         value: the estimate.
         unit: of the value.
-        side: 0 for two sides; 1 if only values above 0 count.
 
     Example:
         >>> found = single("mean", np.array([1.0, -1, 1, 1, 1, 1]) / 6, 4 / 6, "clicks")
@@ -68,7 +65,7 @@ def single(name: str, steps: np.ndarray, value: float, unit: str, *, side: int =
         return Finding(name, unit=unit, reason="no query tells of it")
     freedom = float(effective_clusters(steps))
     t = value / error
-    p = float(stdtr(freedom, -t)) if side else float(2 * stdtr(freedom, -abs(t)))
+    p = float(2 * stdtr(freedom, -abs(t)))
     low, high = map(float, interval(value, error, freedom))
     return Finding(name, t, (freedom,), p, float(value), error, low, high, unit)
 
@@ -95,28 +92,6 @@ def together(name: str, steps: np.ndarray, values: np.ndarray) -> Finding:
         return Finding(name, reason=reason)
     statistic = float(((values @ root) ** 2).sum() * left / (queries * dimension))
     freedom = (float(dimension), float(left))
-    return Finding(name, statistic, freedom, float(fdtrc(*freedom, statistic)))
-
-
-def many(name: str, steps: np.ndarray) -> Finding:
-    """The test that many sums are 0, such as those of the cells of a table.
-
-    Args:
-        name: of the test.
-        steps: [queries, J] what each query adds to each sum.
-    """
-    spread = np.sqrt((steps**2).sum(0))
-    scaled = steps[:, spread > 0] / spread[spread > 0]
-    if not scaled.size:
-        return Finding(name, reason="no query tells of it")
-    # Products of queries have the same squares as products of columns; the fewer are computed.
-    inner = scaled @ scaled.T if len(scaled) < scaled.shape[1] else scaled.T @ scaled
-    columns = scaled.shape[1]
-    dimension = columns**2 / (inner**2).sum()
-    share = (scaled**2).sum(1)
-    queries = share.sum() ** 2 / (share**2).sum()
-    statistic = float((scaled.sum(0) ** 2).sum() / columns)
-    freedom = (float(dimension), float(queries))
     return Finding(name, statistic, freedom, float(fdtrc(*freedom, statistic)))
 
 

@@ -16,18 +16,15 @@ from twotowers.logs.frames import source_of
 KEYS = ("query", "document")
 
 
-def read_features(
-    given: object, policy: str | None = None, called: Mapping[str, str] | None = None
-) -> pd.DataFrame:
+def read_features(given: object, called: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Features of documents, or of query-document pairs where the table has queries.
 
     Args:
         given: a path, or a frame: a column `document`, perhaps `query`, and a column per feature.
-        policy: the column of the policy's scores, which is no feature.
         called: other names of `document` and `query`, as a log has them.
 
     Returns:
-        columns query (where there is one), document, features, and `policy` last.
+        columns query (where there is one), document, and features.
 
     Example:
         >>> read_features(pd.DataFrame({"price": [3, 1], "document": ["a", "b"]})).columns.to_list()
@@ -40,24 +37,19 @@ def read_features(
     theirs = {(called or {}).get(name, name): name for name in KEYS}
     ours = {name: own for name, own in theirs.items() if name in names and own not in names}
     keys = [name for name in KEYS if name in {*names, *ours.values()}]
-    for name in ("document", *([policy] if policy else [])):
-        if name not in {*names, *keys}:
-            raise InputError(
-                "no such column", path=source, field=name, expected=nearest(name, names)
-            )
+    if "document" not in keys:
+        expected = nearest("document", names)
+        raise InputError("no such column", path=source, field="document", expected=expected)
     parts = [
         batch.to_pandas(ignore_metadata=True)
         for each in files
         for batch in read_batches(each, names)
     ]
     table = pd.concat(parts, ignore_index=True).rename(columns=ours)
-    names = [*table.columns]
-    numbers = [name for name in names if name not in (*keys, policy)]
+    numbers = [name for name in table.columns if name not in keys]
     if not numbers:
-        beside = f" beside {policy!r}, the policy's score" if policy else ""
-        expected = "a column per feature"
-        raise InputError(f"there are no features{beside}", path=source, expected=expected)
-    for name in [*numbers, *([policy] if policy else [])]:
+        raise InputError("there are no features", path=source, expected="a column per feature")
+    for name in numbers:
         values = pd.to_numeric(table[name], errors="coerce").to_numpy(float)
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
@@ -76,7 +68,7 @@ def read_features(
             field="document",
             expected="a row per document, or query-document pair",
         )
-    return table[[*keys, *numbers, *([policy] if policy else [])]]
+    return table[[*keys, *numbers]]
 
 
 def keys_of(features: pd.DataFrame) -> list[str]:
@@ -148,9 +140,9 @@ class Standardised:
     ) -> Standardised:
         """With the scales of the rows that a log's pairs have."""
         names = list(table.columns[len(keys_of(table)) :])
-        found = cls(table, Scaled(names, np.zeros(len(names)), np.ones(len(names))), called)
-        values = table[names].to_numpy(float)[np.unique(found.rows(pairs))]
-        return replace(found, scales=Scaled.fit(names, values))
+        unscaled = cls(table, Scaled(names, np.zeros(len(names)), np.ones(len(names))), called)
+        values = table[names].to_numpy(float)[np.unique(unscaled.rows(pairs))]
+        return replace(unscaled, scales=Scaled.fit(names, values))
 
     def of(self, given: object) -> Standardised:
         """The rows of another table, which `read_features` reads, on the same scales."""
@@ -173,10 +165,10 @@ class Standardised:
             raise InputError(
                 "a loaded fit holds none", field="features", expected="a table of features"
             )
-        found = rows_of(self.table, pairs)
-        if (found < 0).any():
+        rows = rows_of(self.table, pairs)
+        if (rows < 0).any():
             keys = keys_of(self.table)
-            without = pairs[keys][found < 0].drop_duplicates()
+            without = pairs[keys][rows < 0].drop_duplicates()
             first = ", ".join(f"{name} {value!r}" for name, value in without.iloc[0].items())
             raise InputError(
                 f"{len(without):,} of the log have none, such as {first}",
@@ -184,7 +176,7 @@ class Standardised:
                 field=keys[-1],
                 expected=f"a row for each {' and '.join(keys)} of the log",
             )
-        return found
+        return rows
 
     def scaled(self, rows: np.ndarray) -> np.ndarray:
         """[rows, width] float32."""
