@@ -12,14 +12,9 @@ CUTS = (1, 3, 5, 10)
 
 
 def of_each_query(scores, labels, *, where) -> dict[str, np.ndarray]:
-    """DCG@1, 3, 5 and 10, nDCG@10 and MRR@10 of every annotated query.
+    """DCG@1, 3, 5, 10, nDCG@10 and MRR@10 of every annotated query; 0 if nothing is relevant.
 
-    Args:
-        scores, labels, where: [queries, documents], as in `twotowers.claims.metrics.ndcg`.
-            Documents with equal scores count by expectation.
-
-    Returns:
-        metric -> [queries]; 0 for a query without a relevant document.
+    Documents with equal scores count by expectation, as in `twotowers.claims.metrics.ndcg`.
 
     Example:
         >>> metrics = of_each_query(
@@ -43,15 +38,8 @@ def logged_ndcg(scores: np.ndarray, *, where: np.ndarray, topn: int = 10) -> np.
     """How well scores predict the logged order: nDCG of pages, with label 1 / k at position k.
 
     Gains are 2^(1 / k) - 1, as in Rax. So a random order of ten documents has about .7, not 0
-    (Hager 2026, Section 3.7.1; de Haan and Hager 2024, Table 1).
-
-    Args:
-        scores: [pages, positions] of the document at each position; higher ranks first.
-        where: [pages, positions] bool, False where a page shows no document.
-        topn: the last rank that counts.
-
-    Returns:
-        [pages] in [0, 1].
+    (Hager 2026, Section 3.7.1; de Haan and Hager 2024, Table 1). `scores` and `where`, False where
+    a page shows no document, are [pages, positions].
 
     Example:
         >>> shown = np.ones((2, 3), bool)
@@ -63,14 +51,9 @@ def logged_ndcg(scores: np.ndarray, *, where: np.ndarray, topn: int = 10) -> np.
 
 
 def nll_of_pages(losses: np.ndarray, where: np.ndarray) -> np.ndarray:
-    """Mean negative log-likelihood of each page's clicks.
+    """[pages] mean negative log-likelihood of each page's clicks; NaN for one without documents.
 
-    Args:
-        losses: [pages, positions] in nats.
-        where: [pages, positions] bool, False where a page shows no document.
-
-    Returns:
-        [pages] float64; NaN for a page without documents.
+    Losses are in nats; `where` is False where a page shows no document.
 
     Example:
         >>> nll_of_pages(np.array([[0.1, 0.3, 9.0]]), np.array([[True, True, False]]))
@@ -86,16 +69,9 @@ def joined_by_number(nll: np.ndarray, page: np.ndarray, query: np.ndarray) -> np
 
     It joins pages and annotated queries on ids that only coincide in number. Its tables show the
     mean without NaN, over the few pages that happen to have an annotated query's number. Its tests
-    take NaN for 0. `nll_of_pages` of all test pages is the metric that the text describes.
-
-    Args:
-        nll: [pages] of each page.
-        page: [pages] ids of pages. One may occur several times.
-        query: [queries] ids of annotated queries.
-
-    Returns:
-        [rows] a row per annotated query, or per page with its id if there are several; NaN if
-        there is none.
+    take NaN for 0. `nll_of_pages` of all test pages is the metric that the text describes. The
+    result has a row per annotated query, or per page with its id if there are several; NaN if there
+    is none.
 
     Example:
         >>> joined_by_number(np.array([0.1, 0.4]), np.array([7, 9]), np.array([9, 10]))

@@ -170,9 +170,8 @@ class Claim:
 class Claims(list[Claim]):
     """The claims of a paper, or of a part of it. A decorator adds each claim to its judge.
 
-    Args:
-        origin, names, chance: Of all its claims, where they say nothing else.
-        fixed: As in `Claim`.
+    `origin`, `names` and `chance` are of all its claims where they say nothing else; `fixed` is
+    that of `Claim`.
     """
 
     def __init__(
@@ -204,15 +203,11 @@ class Claims(list[Claim]):
         solved_for: bool = False,
         **lane,
     ) -> Callable:
-        """A decorator that adds the claims measured by a judge.
+        """A decorator that adds the claims measured by a judge; arguments are fields of `Claim`.
 
-        Args:
-            id, item, where, statement, conditions, also, origin, chance, gated, against_printed,
-                solved_for: As in `Claim`.
-            parts: Label -> arguments of the judge, for a statement about several cases. Each makes
-                a claim of its own, such as 4a and 4b, and the label ends its statement.
-            letters: The letters of the parts.
-            lane: Further arguments of the judge.
+        `parts`, label -> arguments of the judge, are for a statement about several cases. Each
+        makes a claim of its own, such as 4a and 4b, and the label ends its statement. `lane` are
+        further arguments of the judge.
         """
         said = {
             "origin": origin, "chance": chance, "gated": gated, "against_printed": against_printed,
@@ -281,15 +276,9 @@ def failing(conditions: Iterable[Condition]) -> str:
 
 
 def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where) -> pd.Series:
-    """Means over seeds, at every point of a grid.
+    """Means over seeds of a selection (`select`), indexed by the points of a grid.
 
-    Args:
-        results: Long form.
-        over: The grid: column -> the values it must have, or None for all values in the results.
-        where: The selection, as in `select`.
-
-    Returns:
-        One mean per grid point, indexed by the columns of `over` (values as given there).
+    `over`: column -> the values it must have, or None for all values in the results.
     """
     rows, selection = rows_of(results, **where), _selection(where)
     if lacking := set(over) - set(rows):

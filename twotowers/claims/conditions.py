@@ -92,17 +92,12 @@ class Condition:
         return f"{self.quantity} is {self.relation} {short(self.threshold)} {self.of}".rstrip()
 
     def slack(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> pd.Series:
-        """By how much each value satisfies the condition: negative if it does not.
+        """By how much each value, or step, satisfies the condition: negative if it does not.
 
         It is the distance to the threshold (times `of`), or the height of each step. Of a condition
-        without a relation it is infinite, in the one or the other direction.
-
-        Args:
-            measured: A number, or several. With `of`, a tuple of this and of the value that the
-                threshold is a multiple of. Without a relation, whether the condition holds.
-
-        Returns:
-            One number per value, or per step, with the labels of the values.
+        without a relation, where `measured` is whether it holds, it is infinite, in the one or the
+        other direction. With `of`, `measured` is a tuple with the value that the threshold is a
+        multiple of.
         """
         values, unit = self._parted(measured)
         if self.relation in STEPS:

@@ -48,11 +48,10 @@ class Finding:
 def measured(
     findings: Iterable[Finding], results: pd.DataFrame, authors: pd.DataFrame
 ) -> list[dict]:
-    """Findings as texts: those whose numbers are there.
+    """Findings whose numbers are there, as texts.
 
-    Returns:
-        claim, quote, where and arguable of each; wording, with its numbers; and table, rows of
-        texts, the first of which is the heading.
+    Each has claim, quote, where, arguable, wording (with its numbers) and table, rows of texts, the
+    first of which is the heading.
     """
     shown = []
     for each in findings:

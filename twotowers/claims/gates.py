@@ -63,11 +63,10 @@ _FIXED = {
 
 
 def gates_of(results: pd.DataFrame) -> pd.DataFrame:
-    """The gates of all fits, as means over seeds.
+    """The gates of all fits, as means over seeds: a row per setting, lane and number, with COLUMNS.
 
-    Returns:
-        One row per setting, lane and number, with the columns COLUMNS. `columns` has the values of
-        the lane by column. Studies, and fits that report no such number, have no rows.
+    `columns` has the values of the lane by column. Studies, and fits that report no such number,
+    have no rows.
     """
     rows = [row for name, own in results.groupby("setting", sort=False) for row in _rows(name, own)]
     return pd.DataFrame(rows, columns=COLUMNS).astype({"fails": bool})

@@ -22,13 +22,7 @@ REQUIRED = ["paper", "setting", "seed", "metric", "position", "value"]
 def write_results(
     results: pd.DataFrame, path: str | Path, *, paper: str, setting: str, seed: int
 ) -> None:
-    """Write the results of one job.
-
-    Args:
-        results: columns metric, position and value, and those that tell rows apart.
-        path: the parquet file.
-        paper, setting, seed: values of these columns, the same in every row.
-    """
+    """Write the results of one job: metric, position, value, and columns that tell rows apart."""
     results = results.assign(paper=paper, setting=setting, seed=seed)
     results = results.astype({"position": "Int64"} if "position" in results else {})
     own = [column for column in results if column not in REQUIRED]

@@ -20,19 +20,12 @@ CONSTANT = 1e-14
 
 
 def ndcg(scores, labels, *, where, topn: int = 10) -> np.ndarray:
-    """Normalised discounted cumulative gain (nDCG) of each list.
+    """Normalised discounted cumulative gain (nDCG) of each list, [queries] in [0, 1].
 
     DCG = sum over ranks of (2^y - 1) / log2(1 + rank), divided by the DCG of the best order
-    (Järvelin and Kekäläinen 2002; Burges et al. 2005).
-
-    Args:
-        scores: [queries, documents] model scores; higher ranks first.
-        labels: [queries, documents] graded relevance y >= 0. Fractions are allowed.
-        where: [queries, documents] bool, False on padding.
-        topn: the last rank that counts.
-
-    Returns:
-        [queries] float64 in [0, 1]; 0 for a list without a positive label.
+    (Järvelin and Kekäläinen 2002; Burges et al. 2005). Scores, labels y >= 0, which may be
+    fractions, and `where`, False on padding, are [queries, documents]. A list without a positive
+    label has 0.
 
     Example:
         >>> scores, labels = np.array([[0.3, 0.2, 0.1]]), np.array([[0, 1, 0]])
@@ -79,14 +72,8 @@ def mrr(scores, labels, *, where, topn: int = 10) -> np.ndarray:
 def arp(scores, labels, *, where) -> np.ndarray:
     """Average relevant position of each list: sum of rank x label / sum of labels.
 
-    It is that of Joachims et al. (2017), here with graded labels. Lower is better.
-
-    Args:
-        scores, labels, where: as in `ndcg`.
-
-    Returns:
-        [queries] float64, 1 or more. A list without a positive label has 0, as in the published
-        code.
+    It is that of Joachims et al. (2017), here with graded labels. Lower is better; it is 1 or more.
+    A list without a positive label has 0, as in the published code.
 
     Example:
         >>> arp(np.array([[0.3, 0.2, 0.1]]), np.array([[3, 0, 1]]), where=np.ones((1, 3), bool))
@@ -99,10 +86,7 @@ def arp(scores, labels, *, where) -> np.ndarray:
 
 
 def shown_arp(counts: Counts, relevance: np.ndarray, *, where: np.ndarray) -> np.ndarray:
-    """`arp` of the rankings that a log showed, averaged over the sessions of each query.
-
-    Args and returns as in `shown_ndcg`.
-    """
+    """`arp` of the rankings that a log showed, averaged over the sessions of each query."""
     label = np.where(where, relevance, 0).astype(float)
     if counts.listed:
         labels = counts.of_documents(label)
@@ -119,16 +103,8 @@ def shown_ndcg(
 ) -> np.ndarray:
     """nDCG of the rankings that a log showed, averaged over the sessions of each query.
 
-    DCG is a sum over cells, so its mean over sessions follows from the counts exactly.
-
-    Args:
-        counts: the counts of one log.
-        relevance: [queries, documents] graded relevance >= 0.
-        where: [queries, documents] bool, False on padding.
-        topn: the last position that counts.
-
-    Returns:
-        [queries] in [0, 1]; 0 for queries without sessions or without a positive label.
+    DCG is a sum over cells, so its mean over sessions follows from the counts exactly. Relevance is
+    [queries, documents], >= 0. Queries without sessions or without a positive label have 0.
     """
     gain = np.where(where, 2.0**relevance - 1, 0)
     discount = 1 / np.log2(2 + np.arange(topn))
@@ -146,16 +122,9 @@ def shown_ndcg(
 def perplexity(losses: np.ndarray, impressions: np.ndarray, position: np.ndarray) -> np.ndarray:
     """Click perplexity at each position: 2^(-mean log2 P(click or none, as observed)).
 
-    A perfect prediction has 1, and P(click) = 1/2 has 2 (Chuklin et al. 2015, Section 5.1.2,
-    Eq. 5.3).
-
-    Args:
-        losses: negative log-likelihoods (natural logarithm) of cells, any shape.
-        impressions: impressions of the cells, the same shape.
-        position: 0-based positions of the cells, the same shape.
-
-    Returns:
-        [positions], 1 or more; NaN for a position that was never shown.
+    A perfect prediction has 1, and P(click) = 1/2 has 2 (Chuklin et al. 2015, Section 5.1.2, Eq.
+    5.3). Losses are negative log-likelihoods (natural logarithm) of cells, of any shape; positions
+    are from 0. A position that was never shown has NaN.
 
     Example:
         >>> perplexity(np.log([2.0, 1.0]), np.array([1, 1]), np.array([0, 1]))
@@ -174,12 +143,6 @@ def pooled_perplexity(losses: np.ndarray, impressions: np.ndarray) -> float:
     CLAX reports the mean of `perplexity` over ranks instead. By Jensen's inequality that is no
     lower, where all ranks are shown equally often.
 
-    Args:
-        losses, impressions: as in `perplexity`.
-
-    Returns:
-        1 or more; NaN if nothing was shown.
-
     Example:
         >>> losses, shown = np.log([4.0, 1.0]), np.array([1, 1])
         >>> ranks = perplexity(losses, shown, np.array([0, 1]))
@@ -191,17 +154,10 @@ def pooled_perplexity(losses: np.ndarray, impressions: np.ndarray) -> float:
 
 
 def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
-    """Pearson's correlation of estimates with the true relevance.
+    """[lanes] Pearson's correlation of estimates with the truth; NaN if either is constant.
 
     All documents have the same weight, however often they were shown. Chen et al. (2024) call it
-    MCC.
-
-    Args:
-        truth: [documents] true relevance, or [lanes, documents].
-        relevance: [lanes, documents] estimates.
-
-    Returns:
-        [lanes] float64 in [-1, 1]; NaN if either is constant, up to rounding.
+    MCC. The truth is [documents] or [lanes, documents].
 
     Example:
         >>> correlation(np.array([1.0, 2.0, 3.0]), np.array([[2.0, 4.0, 6.0], [3.0, 2.0, 1.0]]))

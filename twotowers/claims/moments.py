@@ -19,13 +19,7 @@ STATISTICS = {"": "mean", "<": "upper bound", ">": "lower bound"}
 
 
 def measured(results: pd.DataFrame, settings: str | Sequence[str], **where) -> pd.DataFrame:
-    """The rows of some settings or studies that have a wanted value in each given column.
-
-    Args:
-        results: Long form.
-        settings: The name of a setting or study, or several.
-        where: Column -> the wanted value or values.
-    """
+    """The rows of some settings or studies that have a wanted value in each given column."""
     settings = [settings] if isinstance(settings, str) else list(settings)
     for name in settings:
         rows = select(results, setting=name)
@@ -58,17 +52,11 @@ def moments(
     keys: Sequence[str],
     order: Mapping[str, Sequence] | None = None,
 ) -> pd.DataFrame:
-    """Mean and standard deviation over runs, ours and the printed ones, with a row each.
+    """Mean and standard deviation over runs (seeds), ours and the printed ones, with a row each.
 
-    Args:
-        results: Long form, one row per run (seed) and combination of `keys`.
-        published: Long form with value, sd, n and bound, or an empty table.
-        keys: The key columns.
-        order: Key column -> its values in the order of rows. Other values come last.
-
-    Returns:
-        Columns `keys`, statistic, value, low, high, n, source. The statistic is 'mean' (with its
-        95 % interval), 'sd', or 'upper bound' or 'lower bound' if only a bound is printed.
+    Columns `keys`, statistic, value, low, high, n, source. The statistic is 'mean' (with its 95 %
+    interval), 'sd', or 'upper bound' or 'lower bound' if only a bound is printed. `order` has a
+    key's values in the order of rows; others come last.
     """
     keys = list(keys)
     mean = over_seeds(results, keys)

@@ -34,15 +34,10 @@ MEASURES = {"value", "sd"}
 def bands(paper: str, item: str | None = None) -> pd.DataFrame:
     """All published numbers of a paper, with standard deviations and numbers of runs.
 
-    Args:
-        paper: Its key.
-        item: What they are drawn beside. A number that the paper prints elsewhere gives way to the
-            mean of the runs: a table may round, or be of other pages.
-
-    Returns:
-        Columns paper, setting, those that tell rows apart (NA where they do not apply), metric,
-        position, value, sd (NaN if not published), n, and bound if any is printed. A paper without
-        printed numbers has no rows.
+    Columns paper, setting, those that tell rows apart (NA where they do not apply), metric,
+    position, value, sd (NaN if not published), n, and bound if any is printed. Beside an item, a
+    number that the paper prints elsewhere gives way to the mean of the runs: a table may round, or
+    be of other pages.
     """
     tables = [
         pd.read_csv(path, dtype={"bound": str})
@@ -68,12 +63,7 @@ def bands(paper: str, item: str | None = None) -> pd.DataFrame:
 
 
 def runs(paper: str, item: str | None = None) -> pd.DataFrame:
-    """All single runs that a paper's authors published; no rows if there are none.
-
-    Args:
-        paper: Its key.
-        item: What is asked about: see the column item.
-    """
+    """All single runs that a paper's authors published, of an item or of all."""
     folder = ROOT / "papers" / paper / "published" / "runs"
     tables = [pd.read_csv(path) for path in sorted(folder.glob("*.csv"))]
     if not tables:

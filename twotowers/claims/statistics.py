@@ -23,16 +23,9 @@ BAND = ["value", "low", "high", "n"]
 def mean_interval(
     mean: ArrayLike, sd: ArrayLike, n: ArrayLike, *, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Student's t interval of a mean: mean +- t(n - 1) sd / sqrt(n).
+    """Student's t interval of a mean: mean +- t(n - 1) sd / sqrt(n), with the sample's sd.
 
-    Args:
-        mean: Means, any shape.
-        sd: Sample standard deviations (with n - 1 degrees of freedom), same shape.
-        n: Numbers of observations, same shape.
-        level: Coverage of the interval, in (0, 1).
-
-    Returns:
-        Low and high ends; NaN for a single observation or a missing sd.
+    NaN for a single observation or a missing sd.
 
     Example:
         >>> [end.round(3).item() for end in mean_interval(0.0, 1.0, 4)]
@@ -46,15 +39,7 @@ def mean_interval(
 def frequency_interval(
     successes: ArrayLike, n: ArrayLike, *, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's score interval of a probability (Wilson 1927).
-
-    Args:
-        successes: Numbers of successes, any shape.
-        n: Numbers of independent trials, at least 1, same shape.
-        level: Coverage of the interval, in (0, 1).
-
-    Returns:
-        Low and high ends, in [0, 1].
+    """Wilson's score interval of a probability (Wilson 1927), of n >= 1 independent trials.
 
     Example:
         >>> [end.round(3).item() for end in frequency_interval(5, 10)]
@@ -71,11 +56,7 @@ def frequency_interval(
 def paired_p(one: ArrayLike, other: ArrayLike) -> float:
     """Two-sided p-value of Student's paired t test, with equal means as the null hypothesis.
 
-    Args:
-        one, other: [pairs], at least two, such as a metric of the same queries under two methods.
-
-    Returns:
-        In [0, 1]. If all differences are the same number, it is 1 for 0 and 0 for another.
+    If all differences, of two pairs at least, are the same number, it is 1 for 0 and 0 for another.
     """
     difference = np.asarray(one, float) - np.asarray(other, float)
     n, sd = len(difference), difference.std(ddof=1)
@@ -85,14 +66,9 @@ def paired_p(one: ArrayLike, other: ArrayLike) -> float:
 
 
 def over_seeds(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Mean and 95 % interval over seeds for every combination of the columns `by`.
+    """Mean and 95 % interval over seeds, by columns: value, low, high, n.
 
-    Args:
-        results: Long form with columns `by`, seed and value.
-        by: The columns that tell the summarised numbers apart.
-
-    Returns:
-        Columns `by`, value, low, high, n; sorted by `by`. Seeds whose value is NaN do not count.
+    Seeds whose value is NaN do not count.
     """
     by = list(by)
     if results.duplicated([*by, "seed"]).any():
@@ -117,11 +93,7 @@ def without_levels(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     Means over seeds stay the same, and their intervals become those of differences between
     conditions (Cousineau's within-subject interval). Use it if a seed also draws the task, for
     example a synthetic relevance function. Then all conditions of a seed share its level, which
-    would hide their differences.
-
-    Args:
-        results: Long form. Every seed must have the same rows in a group.
-        by: The columns that make a group. The rows of a group are the conditions compared.
+    would hide their differences. Every seed must have the same rows in a group.
     """
     level = results.groupby([*by, "seed"], dropna=False)["value"].transform("mean")
     middle = results.groupby(list(by), dropna=False)["value"].transform("mean")
@@ -131,16 +103,9 @@ def without_levels(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def compare(
     results: pd.DataFrame, published: pd.DataFrame, by: Sequence[str], **where
 ) -> pd.DataFrame:
-    """Reproduced and published means, with their intervals, of the same selection in one table.
+    """Reproduced and published means of the same selection, with their intervals, in one table.
 
-    Args:
-        results: Long form with seed and value.
-        published: Long form with value, sd and n, or an empty table.
-        by: The key columns.
-        where: The selection, as in `select`.
-
-    Returns:
-        Columns `by`, value, low, high, n, source (reproduced or published).
+    Columns `by`, value, low, high, n, source (reproduced or published).
     """
     bands = {"reproduced": over_seeds(select(results, **where), by)}
     # Where nothing is printed, the printed numbers may lack the key columns.

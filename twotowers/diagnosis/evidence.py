@@ -328,14 +328,7 @@ def gather(
     models: Sequence[str] = MODELS,
     features: pd.DataFrame | None = None,
 ) -> Evidence:
-    """Measure everything. The log is read once.
-
-    Args:
-        log: a whole log.
-        bias: columns that name the bias factor.
-        models: click models to compare.
-        features: of `twotowers.logs.features.read_features`.
-    """
+    """Measure everything. The log is read once; `features` are of `read_features`."""
     further = [name for name in bias if name != "position"]
     gaps = holes = None
     if not log.counted:

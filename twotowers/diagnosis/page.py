@@ -34,14 +34,7 @@ BARS = ("curve", "forms")
 
 @dataclass(frozen=True)
 class Recommendation:
-    """An answer at one glance.
-
-    Attributes:
-        question: what it answers.
-        colour: "green", "amber" or "red".
-        answer: a sentence.
-        action: what to do about it.
-    """
+    """An answer at one glance, "green", "amber" or "red", and what to do about it."""
 
     question: str
     colour: str
@@ -50,12 +43,7 @@ class Recommendation:
 
 
 class Words:
-    """The sentences of a diagnosis, from its template.
-
-    Args:
-        evidence: what was measured; None if the log could not be read.
-        message: why it could not be read.
-    """
+    """The sentences of a diagnosis, from its template; without evidence, `message` says why."""
 
     def __init__(self, evidence: Evidence | None, message: str = "") -> None:
         words = environment(autoescape=False)

@@ -167,10 +167,5 @@ class RunConfig(Config):
 
 
 def read_config(given: Mapping, paths: Sequence[str | Path] = ("config.yaml",)) -> RunConfig:
-    """The settings of a run.
-
-    Args:
-        given: the settings, merged.
-        paths: the files that they come from, for messages; later ones override earlier ones.
-    """
+    """The settings of a run, as merged from files, of which later ones override earlier ones."""
     return read(RunConfig, dict(given), path=paths)

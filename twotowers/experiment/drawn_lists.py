@@ -167,11 +167,7 @@ def with_swap(documents: np.ndarray, swap: Intervention) -> np.ndarray:
     """[swaps, positions] for each swap a list that shows its document, with two documents swapped.
 
     Chen et al. (2024) add one (document, position) in the text. Their data shows a whole list again
-    in which two documents have changed places.
-
-    Args:
-        documents: [queries, positions].
-        swap: its factors are positions, from 0.
+    in which two documents have changed places. Factors of `swap` are positions, from 0.
 
     Example:
         >>> swap = Intervention(*map(np.array, ([7], [0], [1], [1.0])))

@@ -35,10 +35,7 @@ T = TypeVar("T")
 def config_error(message: str, expected: str | None = None, at: str = "") -> InputError:
     """The error for a value that a validator refuses. Any other InputError will do, too.
 
-    Args:
-        message: what is wrong, with the value.
-        expected: what would have been accepted.
-        at: the key below the validated value, with dots between keys.
+    `at` is the key below the validated value, with dots between keys.
     """
     return InputError(message, expected=expected, field=at or None)
 
@@ -129,14 +126,11 @@ def read(
     context: dict | None = None,
     line: Callable[[list], int | None] | None = None,
 ) -> Any:
-    """Settings of a kind from plain values, such as those of a YAML file.
+    """Settings of a kind, which pydantic knows, from plain values, such as those of a YAML file.
 
-    Args:
-        kind: a class of settings, or another type that pydantic knows.
-        given: the values.
-        path: the file that they come from, for messages; or several, later ones of which override.
-        context: what validators know besides: paper, root, and the sections that are declared.
-        line: the line of a key of nested keys, for messages; `line_of` of the file if absent.
+    `context` is what validators know besides: paper, root, and the sections that are declared. For
+    messages, `path` is the file, or several, later ones of which override; `line` gives the line of
+    a key of nested keys, `line_of` of the file if absent.
 
     Example:
         >>> read(Listed[Positive], [1, 0])

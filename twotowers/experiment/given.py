@@ -122,12 +122,7 @@ class GivenLists(Log):
 
 
 def lane_table(lane: Lane, columns: Mapping[str, np.ndarray]) -> pa.Table:
-    """The rows of one lane.
-
-    Args:
-        lane: a value per lane column.
-        columns: [rows] values of `TYPES`.
-    """
+    """The rows of one lane, from [rows] values of `TYPES`."""
     columns = {name: pa.array(columns[name], kind) for name, kind in TYPES.items()}
     rows = len(columns["query"])
     return pa.table({name: pa.repeat(value, rows) for name, value in lane.items()} | columns)
@@ -140,12 +135,7 @@ def write_lists(path: str | Path, lanes: Iterable[pa.Table]) -> None:
 
 
 def read_lists(path: str | Path, lanes: Sequence[Lane]) -> dict[str, Split]:
-    """The splits of some lanes: all lists to train on, and those given to measure on.
-
-    Args:
-        path: from `write_lists`.
-        lanes: the wanted lanes, each with a value per lane column.
-    """
+    """The splits of some lanes: all lists to train on, and those given to measure on."""
     names = [pa.string() if isinstance(value, str) else pa.float64() for value in lanes[0].values()]
     table = read_table(path, dict(zip(lanes[0], names, strict=True)) | TYPES).to_pandas()
     parts = [

@@ -129,11 +129,7 @@ class Log(Config):
         return {}
 
     def ranking(self, seed: int) -> dict[str, Any] | None:
-        """The policy that its clicks need: relevance, ranker and seed; None if nobody ranked.
-
-        Args:
-            seed: of the clicks.
-        """
+        """The policy that its clicks need: relevance, ranker and seed; None if nobody ranked."""
         return None
 
     def clicks_inputs(self, file: Files, seed: int) -> dict[str, str] | None:
@@ -143,13 +139,10 @@ class Log(Config):
     def fit_inputs(
         self, file: Files, seed: int, *, by_pair: bool, transfer: bool
     ) -> dict[str, str]:
-        """What a fit reads.
+        """The files that a fit reads.
 
-        Args:
-            file: paths.
-            seed: of the fit.
-            by_pair: whether the relevance tower reads numbers of pairs.
-            transfer: whether trees rank test queries.
+        `by_pair`: whether the relevance tower reads numbers of pairs; `transfer`: whether trees
+        rank test queries.
         """
         raise NotImplementedError
 
@@ -159,25 +152,15 @@ class Log(Config):
         return file("clicks", dataset=dataset, log=self.name, seed=seed)
 
     def simulate(self, inputs: Mapping[str, str], output: str | Path, *, seed: int) -> None:
-        """Draw the clicks of all lanes, and write them.
-
-        Args:
-            inputs: see `clicks_inputs`.
-            output: the file to write.
-            seed: of all draws.
-        """
+        """Draw the clicks of all lanes, from `clicks_inputs`, and write them."""
         raise NotImplementedError
 
     def splits(
         self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
     ) -> dict[str, Split]:
-        """Train, validation and test split of some lanes.
+        """Train, validation and test split of some lanes, from `fit_inputs`.
 
-        Args:
-            inputs: see `fit_inputs`.
-            lanes: the wanted lanes, each with a value per column.
-            seed: of the division of an observed log.
-            features: those that the relevance tower reads.
+        The seed divides an observed log; `features` are those that the relevance tower reads.
         """
         raise NotImplementedError
 
@@ -186,12 +169,7 @@ class Log(Config):
         return setting
 
     def steps(self, splits: Mapping[str, Split], batch: int) -> int | None:
-        """Steps of an epoch, if a training does not say it; None for a pass over each lane's log.
-
-        Args:
-            splits: of the log.
-            batch: units of a step.
-        """
+        """Steps of an epoch, if training does not say it; None for a pass over each lane's log."""
         return None
 
     def checkpoint(self, seed: int) -> str | None:

@@ -49,14 +49,11 @@ STEPS = 50
 
 @dataclass(frozen=True)
 class Divided:
-    """A log as towers read it.
+    """A log as towers read it: train, validation and test.
 
-    Attributes:
-        splits: train, validation and test.
-        features: those of documents; None if no tower reads them.
-        pairs: columns query and document of the query-document pairs, by their number.
-        bias: the further features of places; None if there are none.
-        how: whether counts are fitted, pages in memory, or pages that are read meanwhile; and why.
+    `features` are of documents, `bias` further ones of places; None if no tower reads them. `pairs`
+    has query and document of the pairs by number. `how` says whether counts are fitted, pages in
+    memory, or pages that are read meanwhile; and why.
     """
 
     splits: dict[str, Split]

@@ -139,14 +139,8 @@ def contexts_of(
 ) -> tuple[np.ndarray, Places, np.ndarray]:
     """The context types of a log, and who got which.
 
-    Args:
-        drawn: how they are drawn.
-        lengths: [lists] numbers of documents.
-        positions: places of a list.
-
-    Returns:
-        [types, features] vectors of the context types; the places of the lists; and
-        [types * positions, features + 1] bias features, by number of the factor.
+    [types, features] vectors of the context types; the places of the lists, of `lengths` [lists];
+    and [types * positions, features + 1] bias features, by number of the factor.
     """
     types, seed = drawn.types, drawn.seed
     vectors = context_vectors(types, width=drawn.features, deviation=drawn.deviation, seed=seed)
@@ -158,15 +152,7 @@ def contexts_of(
 def click_chance(
     user: CellModel, label: np.ndarray, vectors: np.ndarray, factor: np.ndarray, positions: int
 ) -> np.ndarray:
-    """[rows] P(click) of each display.
-
-    Args:
-        user: who clicks.
-        label: [rows] labels of the documents.
-        vectors: [types, features] of the context types.
-        factor: [rows] bias factor of each display.
-        positions: places of a list.
-    """
+    """[rows] P(click) of each display, from label, bias factor, and vectors [types, features]."""
     if not isinstance(user, PositionBased):
         raise InputError(
             f"{type(user).__name__} does not examine places",
@@ -189,13 +175,10 @@ def factors_of(
 ) -> np.ndarray:
     """[rows] bias factor of each display, from 0 without gaps, after a repair.
 
-    Args:
-        repair: `merge`, and whether `empty` places count as displays of one vector when the graph
-            is looked at. The published code counts them, which joins their factors, and spares them
-            a merge.
-        document: [rows] number of each display's feature vector.
-        places: bias factors before the repair.
-        described: [factors, dimensions] bias features, by which merging measures distance.
+    A repair says whether to `merge`, and whether `empty` places count as displays of one vector
+    when the graph is looked at. The published code counts them, which joins their factors, and
+    spares them a merge. `described` [factors, dimensions] has the features by which merging
+    measures distance.
     """
     if repair.merge is None:
         return np.unique(places.shown, return_inverse=True)[1]
@@ -209,23 +192,18 @@ def factors_of(
 class Places:
     """The bias factors of the places of lists, numbered context * positions + position.
 
-    Attributes:
-        shown: [rows] those of the documents, list by list.
-        empty: [empty places] those behind the end of short lists.
+    `shown` are those of the documents, list by list; `empty` those behind the end of short lists.
     """
 
     shown: np.ndarray
     empty: np.ndarray
 
     def padded(self, feature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Vectors and factors with the empty places as displays of one more vector.
+        """Vectors and factors with the empty places as displays of one vector more.
 
         So short lists connect factors that share no document. The code that Chen et al. (2024)
         published checks identifiability on these: it reads ten places of every list, and those
         behind its end hold one vector of zeros. Its fits leave them out.
-
-        Args:
-            feature: [rows] numbers of the documents' vectors.
         """
         empty = np.full(len(self.empty), feature.max(initial=-1) + 1)
         return np.concatenate([feature, empty]), np.concatenate([self.shown, self.empty])
@@ -234,11 +212,8 @@ class Places:
 def assign_contexts(lengths: np.ndarray, contexts: int, *, positions: int, seed: int) -> Places:
     """Give each place of each list a context type, uniformly at random.
 
-    Args:
-        lengths: [lists] numbers of documents displayed, `positions` at most.
-        contexts: number of context types, 1 or more; with one, positions are the only bias.
-        positions: of a page.
-        seed: of the draw; the same for any number of documents in the lists.
+    With one type, positions are the only bias. The draw is the same for any number of documents in
+    the lists, of `lengths` [lists], `positions` at most.
 
     Example:
         >>> places = assign_contexts(np.array([2, 1]), 1, positions=2, seed=0)
@@ -261,12 +236,7 @@ def context_vectors(contexts: int, *, width: int, deviation: float, seed: int) -
 def bias_features(vectors: np.ndarray, *, positions: int, weight: float) -> np.ndarray:
     """[contexts * positions, width + 1]: X_t and the weighted 0-based position, by factor.
 
-    Node merging compares these.
-
-    Args:
-        vectors: [contexts, width] X_t.
-        positions: of a page.
-        weight: by which positions are multiplied, so that they weigh more in a distance.
+    Node merging compares these; the weight makes positions count more in a distance.
     """
     position = np.tile(weight * np.arange(positions), len(vectors))
     return np.column_stack([np.repeat(vectors, positions, axis=0), position])

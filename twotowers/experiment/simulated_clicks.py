@@ -38,14 +38,7 @@ if TYPE_CHECKING:
 def draw_cells(
     log: SimulatedLog, split: str, policy: ScoredPairs, *, seed: int
 ) -> Iterator[LaneLog]:
-    """Yield the counts of each lane. Lanes share their sessions; clicks are drawn for each.
-
-    Args:
-        log: the log.
-        split: the split.
-        policy: the pairs, their relevance and the scores of the ranker.
-        seed: of all draws.
-    """
+    """Yield the counts of each lane. Lanes share their sessions; clicks are drawn for each."""
     lanes, pairs, positions = log.lanes, policy.pairs, log.positions
     temperatures = lanes["temperature"]
     traffics = [

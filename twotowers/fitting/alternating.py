@@ -56,24 +56,17 @@ class Rule:
     """Whether the update of o uses r of the step before, as EM does, and not the new r."""
 
     def relevance(self, cells: Layer, o: jax.Array, r: jax.Array) -> jax.Array:
-        """New relevance.
+        """[lanes, tiles] new relevance of one feature vector per tile.
 
-        Args:
-            cells: of one feature vector per tile.
-            o: [lanes, cells, tiles] examination of each cell.
-            r: [lanes, 1, tiles] relevance of the step before.
-
-        Returns:
-            [lanes, tiles].
+        `o` [lanes, cells, tiles] is the examination of each cell, `r` [lanes, 1, tiles] the
+        relevance of the step before.
         """
         raise NotImplementedError
 
     def change(self, cells: Layer, o: jax.Array, r: jax.Array) -> jax.Array:
         """What each cell adds to the change of its factor's o: [lanes, cells, tiles].
 
-        Args:
-            cells, o: as in `relevance`.
-            r: [lanes, 1, tiles] the new relevance, or that of the step before if `at_once`.
+        `r` [lanes, 1, tiles] is the new relevance, or that of the step before if `at_once`.
         """
         raise NotImplementedError
 
@@ -153,17 +146,11 @@ def alternate(
     still: float = 0.0,
     dtype=np.float32,
 ) -> RateEstimate:
-    """Repeat a rule's step until no parameter moves by more than `still`.
+    """Repeat a rule's step until no parameter moves by more than `still`, `steps` times at most.
 
-    Args:
-        rates: the data.
-        examination: [lanes, factors] start of o, in [0, 1].
-        rule: the updates, for example `LeastSquares()`.
-        steps: largest number of steps, 1 or more.
-        relevance: start of r, in [0, 1]: a number, [features] or [lanes, features]. Only rules that
-            are `at_once` use it. Others compute r from o.
-        still: the fit stops when no parameter moves by more than this in a step.
-        dtype: type of all numbers. `float64` needs JAX's `jax_enable_x64`.
+    The start is `examination` [lanes, factors] and `relevance`, a number, [features] or [lanes,
+    features], in [0, 1]. Only rules that are `at_once` use that of r; others compute r from o.
+    `float64` needs JAX's `jax_enable_x64`.
     """
     shape = len(rates.rate), rates.features
     layout = lay_out(rates, dtype)

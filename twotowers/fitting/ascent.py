@@ -25,17 +25,10 @@ def run_em(
     accelerate: bool,
     name: str,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Repeat EM steps, or SQUAREM cycles if `accelerate`.
+    """Repeat EM steps, or SQUAREM cycles if `accelerate` (`twotowers.fitting.em.fit_em`).
 
-    Args:
-        problem: an EM step must not lower its objective.
-        start: the first vector.
-        iterations, tolerance, accelerate: see `twotowers.fitting.em.fit_em`.
-        name: name of the model in messages.
-
-    Returns:
-        the vector; [iterations + 1] the objective at the start and after each iteration; whether
-        the last iteration gained less than the tolerance.
+    The vector; [iterations + 1] the objective, which no EM step may lower, at the start and after
+    each iteration; whether the last iteration gained less than the tolerance.
     """
     now = start
     following, value = problem.measured_step(now)
@@ -67,14 +60,8 @@ def squarem_step(
     """A SQUAREM cycle (Varadhan and Roland, 2008): extrapolate two EM steps, then do a third.
 
     If the result has a lower objective than the first EM step, it is the second EM step instead.
-
-    Args:
-        problem: see `run_em`.
-        vector: where the cycle starts.
-        once: an EM step from there.
-
-    Returns:
-        where the cycle ends, an EM step from there, and the objective there.
+    `once` is an EM step from `vector`. Returns where the cycle ends, an EM step from there, and the
+    objective there.
     """
     twice, safe = problem.measured_step(once)
     parts = blocks(len(vector))

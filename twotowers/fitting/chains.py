@@ -81,16 +81,11 @@ class PageSuffixes:
 class Chain:
     """The pages of a log for a chain model. What is known of them is counted.
 
-    Args:
-        statistics: of distinct pages, for a model that `Chain.of` takes.
-        repeats: [pairs] how many pairs each of them stands for (`twotowers.fitting.duplicates`).
-
     Attributes:
-        model: the chain model.
         known: [2, pairs] clicks, and how often a document above a click had none.
         events: the pairs of clicks with a document below, if going on after a click depends on
             documents; else their positions.
-        repeats: how many pairs each event stands for.
+        repeats: how many pairs each event stands for (`twotowers.fitting.duplicates`).
         went_on: [events] clicks with another click below.
         skipped: [positions] documents without a click above a click.
         suffixes: the pages, by the length of their suffixes.
@@ -143,15 +138,10 @@ class Chain:
 
     @classmethod
     def of(cls, statistics: Statistics, repeats: np.ndarray | None = None) -> Chain | None:
-        """The pages of a log.
+        """The pages of a log; `repeats` is once for each pair if None.
 
-        Args:
-            statistics: of any model.
-            repeats: see `Chain`; once each if None.
-
-        Returns:
-            None if the model is no chain with hidden events, or has an E-step of its own; or if its
-            users go on by documents and by positions at once, or by documents after no click.
+        None if the model is no chain with hidden events, or has an E-step of its own; or if its
+        users go on by documents and by positions at once, or by documents after no click.
         """
         model = statistics.model
         if not is_chain(model):
@@ -167,9 +157,8 @@ class Chain:
     def expect(self, values: Mapping[str, np.ndarray], totals: Mapping[str, np.ndarray]) -> float:
         """An E-step, and the log-likelihood of all but `known`.
 
-        Args:
-            values: part -> [size] probabilities.
-            totals: part -> [2, size]; expected successes and trials are added to it.
+        `values` has [size] probabilities by part; expected successes and trials are added to
+        `totals`, [2, size].
         """
         shared = {part: values[part][0] for part in self._parts(ONCE)}
         own = {
@@ -233,10 +222,9 @@ class Chain:
     ) -> tuple[float, np.ndarray, np.ndarray | None, np.ndarray]:
         """The E-step of some pages.
 
-        Returns:
-            their log-likelihood; [places, pages] how often places of a suffix are examined;
-            [2, pages] how often users go on and stop after the last click, if there is one; and how
-            often they do after no click: [2], or [2, positions].
+        Their log-likelihood; [places, pages] how often places of a suffix are examined; [2, pages]
+        how often users go on and stop after the last click, if there is one; and how often they do
+        after no click: [2], or [2, positions].
         """
         pair, number, repeats, last = (
             each[..., block] for each in (some.pair, some.number, some.repeats, some.last)

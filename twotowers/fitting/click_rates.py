@@ -16,8 +16,6 @@ class ClickRates:
         factor: [lanes, rows] integers in [0, factors), the bias factor of each row.
         rate: [lanes, rows] clicks per impression, in [0, 1].
         weight: [lanes, rows] weight in the fit, >= 0; 0 where a lane lacks the row.
-        features: number of feature vectors.
-        factors: number of bias factors.
     """
 
     feature: np.ndarray

@@ -69,17 +69,10 @@ def fit_conditional(
 ) -> Curve:
     """Examination relative to the reference, given the clicks of each pair.
 
-    Args:
-        counts: impressions and clicks by pair and bias factor.
-        form: 'product' for ratios of examination, 'additive' for ratios of odds.
-        reference: number of the factor that has examination 1.
-        errors: 'information' for Poisson's variance; clustered by query as it is ('CR0'), with
-            G / (G - 1) ('CR1'), by bias-reduced linearisation ('CR2'), by the jackknife ('CR3').
-        level: of the intervals.
-
-    Returns:
-        The curve. A factor without a click on any document that links it has estimate 0, and an
-        upper end only.
+    `form` is 'product' for ratios of examination, 'additive' for ratios of odds; `errors` is
+    'information' for Poisson's variance, or clustered by query as it is ('CR0'), with G / (G - 1)
+    ('CR1'), by bias-reduced linearisation ('CR2'), by the jackknife ('CR3'). A factor without a
+    click on any document that links it has estimate 0, and an upper end only.
     """
     factors = counts.factors
     if not 0 < factors <= MOST_FACTORS:
@@ -131,10 +124,9 @@ def conditional_influences(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What each query moves the log-ratios of a curve by: the jackknife's steps.
 
-    Returns:
-        [queries] numbers of the queries that tell of bias, and [queries, K] their steps, whose sum
-        of squares is the variance by 'CR3'. 0 where the curve has no estimate. What a query alone
-        tells is left out: ratios that rest on it are doubtful.
+    [queries] numbers of the queries that tell of bias, and [queries, K] their steps, whose sum of
+    squares is the variance by 'CR3'. 0 where the curve has no estimate. What a query alone tells is
+    left out: ratios that rest on it are doubtful.
     """
     known = curve.estimate > 0
     theta = np.log(np.where(known, curve.estimate, 1))

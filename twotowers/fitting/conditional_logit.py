@@ -55,11 +55,9 @@ class Moments:
 
 
 def logit_moments(useful: PairCounts, theta: np.ndarray) -> Moments:
-    """The exact conditional logit.
+    """The exact conditional logit at log-odds `theta` [K].
 
-    Args:
-        useful: pairs with some clicks and some impressions without, under several factors.
-        theta: [K] log-odds.
+    `useful` are pairs with some clicks and some impressions without, under several factors.
 
     Example:
         >>> useful = PairCounts.of_arrays([0, 0], [0, 1], [1, 1], [1, 0])

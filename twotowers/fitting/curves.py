@@ -52,9 +52,7 @@ ALONE = "doubtful: one query alone links it to the reference, so part of its err
 class Blocks:
     """The information as a sum over groups of diag(v) - v v' / sum(v).
 
-    Attributes:
-        weight: [groups, K] sparse, v >= 0.
-        cluster: [groups] from 0.
+    `weight` [groups, K] has v >= 0, sparse; `cluster` [groups] is from 0.
     """
 
     weight: csr_array
@@ -171,15 +169,10 @@ def influences(
     """[clusters, K] what each cluster moves the log-examinations by; and [J, K] steps, by the
     information, in the directions that a cluster alone tells, in which its own step is 0.
 
-    The covariance is the sum of the squares of both.
-
-    Args:
-        blocks: the information by cluster.
-        scores: [clusters, K] sparse score of each cluster.
-        correction: 'CR0' none, 'CR1' G / (G - 1), 'CR2' bias-reduced linearisation, 'CR3'
-            jackknife.
-        ground: factor that the steps are relative to.
-        information: [K, K] if it is not exactly that of `blocks`.
+    The covariance is the sum of the squares of both. `scores` [clusters, K] are sparse;
+    `correction` is 'CR0' none, 'CR1' G / (G - 1), 'CR2' bias-reduced linearisation, 'CR3'
+    jackknife; steps are relative to the factor `ground`; `information` [K, K] is given if it is not
+    exactly that of `blocks`.
     """
     root, inverse = inverse_root(blocks.laplacian(), ground)
     adjusted = scores @ root
@@ -276,17 +269,13 @@ def as_curve(
     level: float = 0.95,
     users: tuple[np.ndarray, float] | None = None,
 ) -> Curve:
-    """The curve of log-estimates that are relative to the reference, with t intervals.
+    """The curve of log-estimates [K] that are relative to the reference, with t intervals.
 
-    Args:
-        log_estimate: [K], NaN where there is none.
-        covariance: [K, K] of them.
-        resistance: [K] variance of each by the information.
-        queries: [K] effective number of queries, the degrees of freedom.
-        reason: [K] as far as known: of those without an estimate.
-        users: if errors are clustered by user, too: [K] effective number of users behind each
-            error, which are degrees of freedom; and that by their displays. The second makes a
-            doubt, since the first is small or large by chance as the error is.
+    `covariance` [K, K] is theirs; `resistance` [K] the variance of each by the information;
+    `queries` [K] the effective number of queries, which are degrees of freedom; `reason` [K] is as
+    far as known. If errors are clustered by user, too, `users` has [K] the effective number of
+    users behind each error, degrees of freedom as well; and that by their displays, which makes a
+    doubt, since the first is small or large by chance as the error is.
     """
     known = np.isfinite(log_estimate) & (reason == "")
     other = np.arange(len(names)) != reference
@@ -370,13 +359,9 @@ def cluster_by_user(curve: Curve, rows: pd.DataFrame, *, level: float = 0.95) ->
 
         r_k - p_dk sum_l r_l,    p_dk = n_dk e_k / sum_l n_dl e_l,
 
-    since the user's clicks move a_d, too. The curve is a mean over users, by their displays.
-
-    Args:
-        curve: the conditional curve of the product form.
-        rows: counts by pair, factor and user, with the columns pair, factor, query, user (numbers),
-            impressions and clicks.
-        level: of the intervals.
+    since the user's clicks move a_d, too. The curve, of the product form, is a mean over users, by
+    their displays. `rows` has the numbers pair, factor, query and user, with impressions and
+    clicks.
     """
     known = curve.estimate > 0
     rows = rows[known[rows["factor"].to_numpy()]]

@@ -31,12 +31,7 @@ WORTH = 0.5
 
 @dataclass(frozen=True)
 class DuplicateGroups:
-    """Statistics of one pair of each kind.
-
-    Attributes:
-        statistics: the rows of these pairs, which have the numbers of their kinds.
-        kind: [pairs] the kind of each pair.
-        repeats: [kinds] the number of pairs of each kind.
+    """Statistics of one pair of each kind: `kind` [pairs] of each, and `repeats` [kinds] of them.
 
     Example:
         Pairs 0, 2 and 3 were shown once at position 1 and clicked there.
@@ -56,15 +51,10 @@ class DuplicateGroups:
 
     @classmethod
     def of(cls, statistics: Statistics) -> DuplicateGroups | None:
-        """The kinds of a log's pairs.
+        """The kinds of a log's pairs, whose rows must be in the same order, as they are in counts.
 
-        Args:
-            statistics: of any model. Pairs are found alike if their rows are in the same order,
-                too, as they are in counts of a log.
-
-        Returns:
-            The kinds; None if the model has no part per document, or if more than the share WORTH
-            of the rows would be left, or of the pairs if the rows are pages.
+        None if the model has no part per document, or if more than the share WORTH of the rows
+        would be left, or of the pairs if the rows are pages.
         """
         index, own = statistics.index, of_documents(statistics.model.parts)
         if not own:
@@ -143,14 +133,11 @@ def _codes(statistics: Statistics, own: list[str]) -> np.ndarray:
 
 
 def _kinds(pair: np.ndarray, code: np.ndarray, pairs: int) -> np.ndarray:
-    """[pairs] kinds, numbered in the order of their first pair.
+    """[pairs] kinds, numbered in the order of their first pair, of rows sorted by pair.
 
     In each round all pairs get a number for their rows so far: for that of the round before and the
-    next row's code. Both are below the number of rows, so their product fits in int64.
-
-    Args:
-        pair, code: [rows] sorted by pair.
-        pairs: their number. Pairs without rows are alike.
+    next row's code. Both are below the number of rows, so their product fits in int64. Pairs
+    without rows are alike.
     """
     length = np.bincount(pair, minlength=pairs)
     first, codes = np.cumsum(length) - length, code.max(initial=0) + 1

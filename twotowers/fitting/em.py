@@ -69,11 +69,8 @@ from twotowers.models.protocol import ClickModel, of_documents
 def fit_counts(statistics: Statistics | Totals, *, prior: Prior = NOTHING) -> Estimate:
     """Maximum likelihood in closed form, for models whose successes and trials are observed.
 
-    The module's docstring has the formula and an example.
-
-    Args:
-        statistics: sufficient statistics of a log, for a model with `counts`.
-        prior: imagined trials. PyClick imagines 2 with a success.
+    The module's docstring has the formula and an example. PyClick's prior is 2 trials with a
+    success.
     """
     _check(statistics.model, "counts", "'em'")
     if isinstance(statistics, Totals):

@@ -71,12 +71,10 @@ class Forms:
 def compare_forms(
     counts: PairCounts, product: Curve, odds: Curve, *, rng: np.random.Generator
 ) -> Forms:
-    """Predict some impressions of each pair by the others, under both forms.
+    """Predict some impressions of each pair by the others, under the curves of both forms.
 
-    Args:
-        counts: impressions, whole numbers, and clicks of pairs, best also of those without a click.
-        product, odds: the curves of both forms.
-        rng: divides the impressions, and chooses queries if there are too many.
+    Impressions are whole numbers, best also of pairs without a click. `rng` divides them, and
+    chooses queries if there are too many.
     """
     known = [np.isfinite(each.estimate) & (each.estimate > 0) for each in (product, odds)]
     rows = (known[0] & known[1])[counts.factor]

@@ -85,19 +85,16 @@ def fit(
     starts: jax.Array | None = None,
     checkpoint: str | Path | None = None,
 ) -> Fit:
-    """Train one copy of `model` per lane.
+    """Train one copy of `model`, an NNX module, per lane.
 
     Args:
-        model: an NNX module. Every lane starts from its parameters if `starts` is None.
         train: the objective to minimise (see `twotowers.losses.likelihood`).
-        validation: the objective for early stopping. The parameters with its lowest value are kept.
-        settings: see `FitSettings`.
-        lanes: number of lanes.
-        seed: seed of the order of batches and of dropout.
+        validation: the one for early stopping. The parameters with its lowest value are kept.
+        seed: of the order of batches and of dropout.
         varied: column -> [lanes, ...] values that differ between lanes: fields of the settings that
             `VARIED` names, and each `twotowers.towers.parts.Constant` of the model.
         starts: [lanes, parameters of a model] start of each lane, in the order of
-            `jax.flatten_util.ravel_pytree` of the model's state.
+            `jax.flatten_util.ravel_pytree` of the model's state; the model's own if None.
         checkpoint: a file that keeps the state of training until it ends, so that a fit which was
             ended meanwhile goes on, with the same result.
     """
@@ -236,13 +233,11 @@ def _train(
     block,
     own,
 ):
-    """Train from epoch `first` up to, not including, `until`, or until all lanes have stopped.
+    """Train from epoch `first` to before `until`, or until all lanes have stopped.
 
     `template` has the structure of a lane's parameters. With `own`, each lane trains on its own
-    units of both objectives, and a block is one lane. `batches` are from `draw_epochs`.
-
-    Returns:
-        the next epoch, and the lanes.
+    units of both objectives, and a block is one lane. `batches` are from `draw_epochs`. Returns the
+    next epoch, and the lanes.
     """
     all_lanes_step = stepping(graph, template, train, settings, own)
 
@@ -314,12 +309,7 @@ def batch_order(rng: np.random.Generator, units: int, batch: int, steps: int) ->
 @register_dataclass
 @dataclass(frozen=True)
 class Own:
-    """The units that have data in each lane's log: the lane's own units.
-
-    Attributes:
-        order: [lanes, units] indices of all units, with the lane's own units first.
-        size: [lanes] number of the lane's own units.
-    """
+    """Units with data in each lane's log: the first `size` [lanes] in `order` [lanes, units]."""
 
     order: jax.Array
     size: jax.Array
@@ -346,16 +336,9 @@ def draw_epochs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The batches of some epochs. They depend on the seed and the number of the epoch only.
 
-    Args:
-        seed: any integer.
-        epochs: numbers of epochs.
-        units, batch: of the objective, and per step.
-        steps: per epoch. None goes through each lane's own units.
-        own: the lanes' own units, without `steps`.
-
-    Returns:
-        unit indices [epochs, steps, batch], or [epochs, lanes, units] as `Own.shuffled` has them;
-        and data of random keys [epochs, steps, 2], of as many steps as the largest lane needs.
+    Unit indices [epochs, steps, batch], or [epochs, lanes, units] as `Own.shuffled` has them, where
+    `steps` is None, so that an epoch goes through each lane's own units; and data of random keys
+    [epochs, steps, 2], of as many steps as the largest lane needs.
     """
     orders, keys = [], []
     for epoch in epochs:

@@ -55,13 +55,9 @@ def harvest(
 ) -> Curve:
     """Examination relative to the reference, by one of the estimators of this module.
 
-    Args:
-        counts: impressions and clicks by pair and bias factor.
-        estimator: 'all_pairs', 'adjacent_chain', 'pivot_one' or 'naive'.
-        reference: number of the factor that has examination 1.
-        collision: All Pairs as published by Hager et al. (2024), whose r_kl belongs to the product
-            of both positions, so that positions (1, 6) and (2, 3) share one.
-        level: of the intervals.
+    `estimator` is 'all_pairs', 'adjacent_chain', 'pivot_one' or 'naive'. `collision`: All Pairs as
+    published by Hager et al. (2024), whose r_kl belongs to the product of both positions, so that
+    positions (1, 6) and (2, 3) share one.
     """
     if counts.factors > MOST_FACTORS:
         raise InputError(

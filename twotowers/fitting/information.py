@@ -103,16 +103,11 @@ def intervals(
     *,
     prior: Prior | None = None,
 ) -> dict[str, Intervals]:
-    """Standard errors and intervals of fitted probabilities.
+    """Standard errors and intervals of fitted probabilities, by part.
 
-    Args:
-        statistics: the log that they were fitted to, of a model with `counts` or `expectations`.
-        parameters: per part [size] probabilities, NaN where nothing is known. The maximum of the
-            likelihood, or of likelihood and prior. Elsewhere the curvature is taken as it is.
-        prior: what the fit imagined, if anything.
-
-    Returns:
-        what is known, by part.
+    `statistics` are of the log that they were fitted to, by a model with `counts` or
+    `expectations`. `parameters`, per part [size] and NaN where nothing is known, are the maximum of
+    the likelihood, or of likelihood and prior. Elsewhere the curvature is taken as it is.
     """
     model = statistics.model
     if model.counts is None and model.expectations is None:
@@ -154,12 +149,7 @@ class _Point:
         self.free = tried & ~self.at_zero & ~self.at_one
 
     def interval(self, at: slice, variance: np.ndarray, slope: np.ndarray) -> Intervals:
-        """Errors and intervals of a part.
-
-        Args:
-            at: the part's place in the vector.
-            variance, slope: [size of the part] of `variance` and `slope`.
-        """
+        """Errors and intervals of the part at that place, from [size] variances and slopes."""
         # Log-odds this uncertain say nothing of the probability.
         sure = self.free[at] & (variance < 1 / FLAT)
         spread = np.sqrt(np.where(sure, variance, 0))
@@ -219,10 +209,9 @@ class _Point:
     ) -> tuple[list[tuple[np.ndarray, np.ndarray, csr_array]], np.ndarray]:
         """What some pages tell.
 
-        Returns:
-            some of the free log-odds of documents at a time, the diagonal of the inverse of their
-            information, and that inverse times the information that they share with the free
-            border; and what is left of that border's information, since documents are free.
+        Some of the free log-odds of documents at a time, the diagonal of the inverse of their
+        information, and that inverse times the information that they share with the free border;
+        and what is left of that border's information, since documents are free.
         """
         # Here the log-odds of documents come first, and those of the border after them.
         kinds, own, size = self.model.parts, {}, 0
@@ -254,10 +243,7 @@ class _Point:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield the information of some distinct pages, as rows, columns and values to add up.
 
-        Args:
-            rows: the pages.
-            chances: [size] probabilities.
-            own: part -> [rows, K] the row, or column, of what applies there.
+        `own` has by part [rows, K] the row, or column, of what applies there.
         """
         given, page = self.statistics, self._laid_out(chances, rows)
         clicks, where, number = given.clicks[rows], given.where[rows], given.number[rows][:, None]

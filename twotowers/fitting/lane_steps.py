@@ -159,12 +159,9 @@ def judged(graph, template, number, now: LaneStates, stepped, validation, settin
 def mean_loss(graph, params, lane: jax.Array, own=None, *, objective) -> jax.Array:
     """The objective at the given parameters: mean loss over all units, without dropout.
 
-    Args:
-        graph, params: the model's graph and state.
-        lane: index of the lane, for its log, weighting and labels.
-        own: [units] indices and the number of the lane's own units, which come first. The loss of
-            other units is 0, so they are skipped. None evaluates all units.
-        objective: see `twotowers.losses.likelihood`.
+    `lane` is the index of its log, weighting and labels. `own` has the [units] indices and the
+    number of the lane's own units, which come first. The loss of other units is 0, so they are
+    skipped. None evaluates all units.
     """
     chunk = min(EVALUATION_BATCH, objective.units)
     order, size = (jnp.arange(objective.units), objective.units) if own is None else own

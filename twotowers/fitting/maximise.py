@@ -46,15 +46,11 @@ def maximise(
 ) -> tuple[np.ndarray, Point]:
     """The parameters of highest likelihood, and the point there.
 
-    A step is halved until the likelihood does not fall. The square of the distance that a step
-    leaves, in standard errors, is about its own times the square of its reach. The search ends by
-    that, since likelihoods of many clicks have no digits left for the last steps; or at the
-    edge of what is allowed, such as a chance of 1, where steps are cut to nothing.
-
-    Args:
-        point: parameters -> their point.
-        start: the first parameters.
-        longest: reach of a step; beyond it the step is shortened.
+    A step is halved until the likelihood does not fall, and shortened to the reach `longest`. The
+    square of the distance that a step leaves, in standard errors, is about its own times the square
+    of its reach. The search ends by that, since likelihoods of many clicks have no digits left for
+    the last steps; or at the edge of what is allowed, such as a chance of 1, where steps are cut to
+    nothing.
 
     Example:
         >>> def poisson(theta):  # of mean exp(theta), with 7 clicks

@@ -41,15 +41,11 @@ def fit_embedding(
 ) -> AdditiveOptimum:
     """Fit P(click) = sigmoid(gamma_d + theta_k): one logit per document, one per bias factor.
 
-    A bias factor is a position, or another. A document that was never or always clicked has its
-    optimum at -inf or inf and carries no information on the bias, so the fit leaves it out. The
-    Hessian is a diagonal bordered by few columns, so a step costs O(documents x factors^2).
-
-    Args:
-        impressions: [documents, factors] >= 0. Fractions are allowed, for expected counts.
-        clicks: the same shape, in [0, impressions].
-        start: [factors] start of the bias logits, which also fixes unidentified shifts; zeros if
-            None.
+    Impressions [documents, factors] may be fractions, for expected counts. A document that was
+    never or always clicked has its optimum at -inf or inf and carries no information on the bias,
+    so the fit leaves it out. The Hessian is a diagonal bordered by few columns, so a step costs
+    O(documents x factors^2). `start` [factors] of the bias logits also fixes unidentified shifts;
+    zeros if None.
 
     Example:
         >>> clicks = [[50, 25], [80, 50]]
@@ -106,12 +102,7 @@ def fit_linear(
 ) -> AdditiveOptimum:
     """Fit P(click) = sigmoid(w x_d + theta_k): relevance linear in the features, no intercept.
 
-    Args:
-        features: [documents, width].
-        impressions: [documents, factors] >= 0. Fractions are allowed, for expected counts.
-        clicks: the same shape, in [0, impressions].
-        start: [factors] start of the bias logits, which also fixes unidentified shifts; zeros if
-            None.
+    `features` are [documents, width]; the rest is as in `fit_embedding`.
 
     Example:
         >>> optimum = fit_linear([[0.0], [1.0]], [[100], [100]], [[50], [80]])

@@ -24,13 +24,10 @@ from twotowers.models.protocol import of_documents
 
 @dataclass(frozen=True)
 class PageSet:
-    """Some rows of a log, and the query-document pairs on them.
+    """Numbers of some rows in `Statistics`, and of the query-document pairs on them.
 
-    Attributes:
-        rows: numbers of the rows in `Statistics`.
-        pairs: numbers of the pairs. Pairs without a row are in some set, too.
-        start: the place in `order` of the first pair.
-        order: [pairs of the log] places of all pairs, where one set stands behind the other.
+    Pairs without a row are in some set, too. `order` [pairs of the log] has the places of all
+    pairs, where one set stands behind the other, and `start` that of the first pair in it.
     """
 
     rows: np.ndarray
@@ -44,12 +41,7 @@ class PageSet:
 
 
 def page_sets(statistics: Statistics, *, cells: int = CELLS) -> list[PageSet]:
-    """Divide all rows and pairs.
-
-    Args:
-        statistics: of any model.
-        cells: about how many a set has. It has more if pages share documents.
-    """
+    """Divide all rows and pairs, about so many cells each; more if pages share documents."""
     rows, length = statistics.where.shape
     own = of_documents(statistics.model.parts)
     kind, of_rows = np.zeros(0, int), np.arange(rows)

@@ -76,17 +76,11 @@ class PairCounts:
         factors: int | None = None,
         every: bool = False,
     ) -> PairCounts:
-        """From rows in any order. Rows of one pair and factor are added up.
+        """From rows [rows] in any order. Rows of one pair and factor are added up.
 
-        Args:
-            pair: [rows] integers: the query-document pair.
-            factor: [rows] integers in [0, K).
-            impressions, clicks: [rows] counts, 0 <= clicks <= impressions.
-            query: [rows] integers: the query of each row, the same within a pair. Without it each
-                pair is a cluster of its own.
-            names: [K] what the factors are; by default positions from 1.
-            factors: K; by default that of `names`, or the largest factor + 1.
-            every: whether to keep pairs that were shown under one factor only.
+        Pairs, factors in [0, K) and queries are integers; without queries each pair is a cluster of
+        its own. `names` [K] are positions from 1 by default, and K that of `names`, or the largest
+        factor + 1. `every` keeps pairs that were shown under one factor only.
 
         Example:
             >>> counts = PairCounts.of_arrays([7, 7, 8], [0, 1, 0], [10, 10, 5], [4, 2, 1])
@@ -128,10 +122,8 @@ class PairCounts:
     ) -> PairCounts:
         """From distinct rows, sorted by pair: [rows] each, with the query of each row.
 
-        Args:
-            totals: impressions, clicks and repeats of all factors, [K] each, if rows were left out.
-            component: [K] of the whole log, if rows were left out.
-            every: see `of_arrays`.
+        If rows were left out, `totals` are impressions, clicks and repeats of all factors, [K]
+        each, and `component` [K] is of the whole log. `every` is that of `of_arrays`.
         """
         factors = len(names)
         several = np.ones(len(pair), bool)
@@ -160,13 +152,10 @@ class PairCounts:
 
     @classmethod
     def of_counts(cls, counts: Counts, bias: Sequence[str], *, clicked: bool = True) -> PairCounts:
-        """Of a log, of the pairs that tell of bias.
+        """Of a log, of pairs that tell of bias; each combination of the columns `bias` is a factor.
 
-        Args:
-            counts: by query, document and the columns of bias.
-            bias: columns of bias features. Each combination in the log is a bias factor.
-            clicked: whether pairs without a click are left out. `harvest` needs them,
-                `fit_conditional` does not.
+        `clicked`: whether pairs without a click are left out. `harvest` needs them,
+        `fit_conditional` does not.
         """
         counts = counts.count(["query", "document", *bias])
         pair, start = counts.groups(["query", "document"])
@@ -232,12 +221,7 @@ def strong_components(counts: PairCounts, form: str = "product") -> np.ndarray:
 
 @dataclass(frozen=True)
 class FeatureCounts:
-    """Counts by pair and bias factor, with the features of each pair.
-
-    Attributes:
-        counts: all pairs, also those at one position only.
-        features: [pairs, width] with mean 0 and standard deviation 1; constant ones are left out.
-    """
+    """Counts of all pairs, and [pairs, width] features with mean 0 and standard deviation 1."""
 
     counts: PairCounts
     features: np.ndarray
@@ -246,16 +230,7 @@ class FeatureCounts:
     def of_arrays(
         cls, query, pair, factor, impressions, clicks, features, *, factors=None
     ) -> FeatureCounts:
-        """From rows in any order. Rows of one pair and factor are added up.
-
-        Args:
-            query: [rows] integers.
-            pair: [rows] integers: the query-document pair.
-            factor: [rows] integers in [0, K): position - 1, or another bias factor.
-            impressions, clicks: [rows] counts, 0 <= clicks <= impressions.
-            features: [rows, width] finite numbers. The first row of a pair counts.
-            factors: K; by default the largest factor + 1.
-        """
+        """From rows in any order (`PairCounts.of_arrays`); a pair has its first row's features."""
         query, pair, factor = (np.asarray(each, np.int64) for each in (query, pair, factor))
         features, impressions = np.asarray(features, float), np.asarray(impressions, float)
         counts = PairCounts.of_arrays(

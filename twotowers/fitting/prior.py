@@ -43,13 +43,9 @@ NOTHING = Prior()
 def pseudo_counts(prior: float, prior_mean: float) -> Prior:
     """The Beta prior of every probability, as an option gives it.
 
-    It adds `prior` - 1 successes among (`prior` - 1) / `prior_mean` trials. So 1 is no prior, and 2
-    adds a success and a failure if the mean is 1/2. PyClick has `prior: 2` with `prior_mean` 1/2.
-    CLAX's baseline has `prior_mean` 1/9.
-
-    Args:
-        prior: 1 to MOST.
-        prior_mean: in (0, 1).
+    It adds `prior` - 1 successes among (`prior` - 1) / `prior_mean` trials, where `prior` is in [1,
+    MOST] and `prior_mean` in (0, 1). So 1 is no prior, and 2 adds a success and a failure if the
+    mean is 1/2. PyClick has `prior: 2` with `prior_mean` 1/2. CLAX's baseline has `prior_mean` 1/9.
 
     Example:
         >>> pseudo_counts(2, 0.5)

@@ -89,15 +89,10 @@ class Displays:
         names: pd.DataFrame | None = None,
         shown: np.ndarray | None = None,
     ) -> Displays:
-        """From displays in the order of time. Pairs without a click may be left out.
+        """From displays [rows] in the order of time. Pairs without a click may be left out.
 
-        Args:
-            pair: [rows] numbers of query-document pairs.
-            factor: [rows] numbers of bias factors.
-            click: [rows] 0 or 1.
-            query, user: [rows] numbers from 0 of queries, and of users if they are known.
-            names: [K] what the factors are; by default positions from 1.
-            shown: [K] displays of the whole log, if rows were left out.
+        Clicks are 0 or 1; queries and users are numbers from 0. `names` [K] are positions from 1 by
+        default; `shown` [K] are displays of the whole log, if rows were left out.
         """
         factors = int(factor.max(initial=-1)) + 1 if names is None else len(names)
         if names is None:
@@ -129,13 +124,9 @@ def fit_sequential(
 ) -> Curve:
     """Examination relative to the reference, where positions may follow past clicks.
 
-    Args:
-        displays: of a log in the order of time; or portions of it, each of other queries.
-        reference: number of the factor that has examination 1.
-        level: of the intervals.
-
-    Errors are clustered by query, and by user as well where users are known (Cameron, Gelbach and
-    Miller 2011). A factor without an estimate has a reason.
+    Displays are of a log in the order of time; or portions of it, each of other queries. Errors are
+    clustered by query, and by user as well where users are known (Cameron, Gelbach and Miller
+    2011). A factor without an estimate has a reason.
     """
     portions = portions_of(displays)
     moves, last, active = _moves(portions)
@@ -242,10 +233,8 @@ def _solve(
 ) -> tuple[np.ndarray, np.ndarray]:
     """[K] w = 1 / e, and [free, K] by how much each moment moves those that are free.
 
-    Args:
-        scores: w -> [queries, K] what each query adds to the moments.
-        clicks, nexts: [K, K] clicks of these, and of the displays after them, by both factors.
-        free, reference: numbers of the factors whose w is asked for, and of that with w = 1.
+    `scores`: w -> [queries, K] what each query adds to the moments. `clicks` and `nexts` [K, K] are
+    clicks of these, and of the displays after them, by both factors. w is 1 at the reference.
     """
     factors, moments = len(clicks), np.sort(np.append(free, reference))
     slope = np.diag(clicks.sum(1)) - nexts

@@ -69,13 +69,9 @@ class Slope:
 def fit_slope(
     counts: PairCounts, curve: Curve, *, form: str = "product", rng: np.random.Generator
 ) -> Slope:
-    """The slope of a curve, and the test that it is 0.
+    """The slope of a curve, of `fit_conditional` by the same form, and the test that it is 0.
 
-    Args:
-        counts: impressions, whole numbers, and clicks by pair and bias factor.
-        curve: of `fit_conditional` on them, by the same form.
-        form: 'product' or 'additive'.
-        rng: divides the impressions.
+    Impressions are whole numbers, which `rng` divides.
     """
     known = np.isfinite(curve.estimate) & (curve.estimate > 0)
     theta = np.log(np.where(known, curve.estimate, 1))

@@ -43,11 +43,7 @@ def distinct_pages(
 ) -> Pages:
     """Count equal pages. The result has them in the order of their first occurrence.
 
-    Args:
-        pair: [pages, K] integers from 0.
-        clicks: [pages, K] bool.
-        where: [pages, K] bool, False past the end of a page.
-        pairs: number of query-document pairs; one more than the largest in `pair` if None.
+    [pages, K] pairs are integers from 0, and `where` is False past the end of a page.
     """
     pairs = int(pair.max(initial=-1, where=where)) + 1 if pairs is None else pairs
     kind = np.int32 if pairs < 2**30 else np.int64
@@ -83,10 +79,7 @@ class Statistics:
     ) -> tuple[Statistics, pa.Table]:
         """What a model needs of a log, and the ids of its query-document pairs.
 
-        Args:
-            model: the click model.
-            log: pages; or counts by query, document and position, which do for models of cells.
-            positions: on a page.
+        Counts by query, document and position do for models of cells.
         """
         if model.statistics == PAGES:
             pages = distinct_arrays(log, positions=positions)
@@ -139,12 +132,7 @@ class Statistics:
         pairs: int,
         positions: int,
     ) -> Statistics:
-        """From counts of cells, for a model whose sufficient statistics they are.
-
-        Args:
-            pair, position, impressions, clicks: [cells]; positions from 0.
-            pairs, positions: number of query-document pairs, and of positions.
-        """
+        """From counts [cells], positions from 0, for a model whose statistics they are."""
         twice = [np.concatenate([column, column]) for column in (pair, position)]
         clicked = np.repeat([True, False], len(pair))
         number = np.concatenate([clicks, impressions - clicks]).astype(float)
@@ -177,13 +165,10 @@ class Statistics:
         pairs: int,
         positions: int,
     ) -> Statistics:
-        """From distinct rows of one position each, for a model of cells or of jumps.
+        """From distinct rows [rows] of one position each, for a model of cells or of jumps.
 
-        Args:
-            pair, position, last, clicked, number: [rows] the pair, the position from 0, the
-                position from 1 of the last click above (0 for none, and in all rows of cells),
-                whether there was a click, and how often.
-            pairs, positions: see `of_cells`.
+        Positions are from 0; `last` is the position from 1 of the last click above, 0 for none, and
+        in all rows of cells; `number` is how often the row was seen.
         """
         columns = [column[:, None] for column in (pair, position, last, clicked)]
         where = np.ones(columns[0].shape, bool)
@@ -212,12 +197,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Totals:
-    """Successes and trials: all that a model without hidden events needs from a log.
-
-    Attributes:
-        model: the click model, which has `counts`.
-        successes, trials, impressions: part -> [size] of each of its probabilities.
-    """
+    """All that a model with `counts` needs of a log: part -> [size] of its probabilities."""
 
     model: ClickModel
     successes: Mapping[str, np.ndarray]

@@ -37,10 +37,7 @@ def credits_of(
 ) -> Credits:
     """Part -> [rows, K] successes and trials, counted or expected.
 
-    Args:
-        model: with `counts` or `expectations`.
-        chances: part -> the probability that applies at each position of some rows.
-        clicks, where: [rows, K] bool.
+    `chances` has by part the probability that applies at each position of some rows.
     """
     if model.counts is not None:
         return model.counts(clicks, where)
@@ -56,12 +53,7 @@ def shares_of(
 
 
 def slices_of(sizes: Mapping[str, int]) -> dict[str, slice]:
-    """Part -> its place in the vector.
-
-    Example:
-        >>> slices_of({"attraction": 2, "examination": 3})["examination"]
-        slice(2, 5, None)
-    """
+    """Part -> its place in the vector."""
     ends = np.cumsum([0, *sizes.values()]).tolist()
     return {part: slice(*each) for part, each in zip(sizes, pairwise(ends), strict=True)}
 
@@ -69,14 +61,10 @@ def slices_of(sizes: Mapping[str, int]) -> dict[str, slice]:
 class EMState:
     """EM on one vector. It holds the probabilities of the first part, then those of the next.
 
-    Args:
-        statistics: sufficient statistics of a log, of a model with `counts` or `expectations`.
-        prior: imagined successes and trials.
-        repeats: [pairs] how many pairs each pair stands for (`twotowers.fitting.duplicates`);
-            None if each stands for itself.
+    `repeats` [pairs] says how many pairs each pair stands for (`twotowers.fitting.duplicates`);
+    None if each stands for itself.
 
     Attributes:
-        size: length of the vector.
         often: [size] how many probabilities each entry of the vector stands for.
         weights: part -> [rows] how often a row counts in the totals of a probability.
         multiplicity: [rows] how often a row counts in the log-likelihood.

@@ -36,9 +36,7 @@ SECONDS = 30.0
 class StreamLoss:
     """The objective of `SessionLoss` on the pages of a stream.
 
-    Attributes:
-        pages: the stream.
-        given: name -> [rows, ...] what towers read; without one, they read the numbers of rows.
+    `given` has by name [rows, ...] what towers read; without one, they read the numbers of rows.
     """
 
     pages: PageStream
@@ -72,13 +70,7 @@ def fit_stream(
     seed: int,
     checkpoint: str | Path | None = None,
 ) -> Fit:
-    """Train a model on a stream of pages.
-
-    Args:
-        model, validation, settings, seed, checkpoint: see `twotowers.fitting.gradient.fit`.
-            `settings.steps` must be known.
-        train: the pages.
-    """
+    """Train on a stream of pages, as `twotowers.fitting.gradient.fit` does, in known `steps`."""
     assert settings.steps is not None  # A pass over the log, unless a user says it.
     graph, state, now = started(model, settings, None, 1)
     kept = Checkpoint.of(checkpoint, settings, seed, validation)

@@ -28,11 +28,9 @@ DEPTH = 8
 @register_dataclass
 @dataclass(frozen=True)
 class Layer:
-    """One feature vector of each tile. Its cells are padded with weight 0.
+    """One feature vector of each tile: [lanes, cells, tiles] sums of weight x rate, and of weight.
 
-    Attributes:
-        clicks: [lanes, cells, tiles] sum of weight x rate.
-        weight: [lanes, cells, tiles] sum of weight.
+    Its cells are padded with weight 0.
     """
 
     clicks: jax.Array
@@ -160,13 +158,10 @@ def lay_out(rates: ClickRates, dtype=np.float32) -> Layout:
 
 
 def _tiles(base: np.ndarray) -> list[np.ndarray]:
-    """Tiles of columns that are equal: of `DEPTH` columns, and of one where few are equal.
+    """[layers, tiles] numbers of columns, the number of columns where a tile has fewer.
 
-    Args:
-        base: [cells, vectors].
-
-    Returns:
-        [layers, tiles] numbers of columns; the number of columns where a tile has fewer.
+    Tiles are of columns of `base` [cells, vectors] that are equal: of `DEPTH`, or of one where few
+    are.
     """
     vectors = base.shape[1]
     _, group = np.unique(base, axis=1, return_inverse=True)

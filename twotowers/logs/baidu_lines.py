@@ -34,9 +34,7 @@ COLUMNS = {
 def read_lines(path: str | Path, *, rows: int) -> Iterator[pa.RecordBatch]:
     """The results of a file, with `COLUMNS`: whole queries, at least `rows` results at a time.
 
-    Args:
-        path: a file, which is unpacked if it ends in `.gz`.
-        rows: results of a batch, at least.
+    A file whose name ends in `.gz` is unpacked.
 
     Example:
         >>> lines = ["7\\t4\\x015", "1\\tabc\\t8\\t9\\x019\\t0\\t1", "2\\tdef\\t21429\\t-\\t0\\t0"]

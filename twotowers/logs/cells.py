@@ -52,12 +52,9 @@ def _types(lane: Lane) -> dict[str, pa.DataType]:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The query-document pairs of one split, in the order of its lists.
+    """The query-document pairs of one split, a row each, in the order of its lists.
 
-    Attributes:
-        query: [rows] query ids. Rows of a query are contiguous.
-        document: [rows] document numbers.
-        offsets: [queries + 1] row offsets of the queries.
+    `offsets` [queries + 1] has the row at which each query, whose rows are contiguous, begins.
     """
 
     query: np.ndarray
@@ -71,11 +68,7 @@ class Pairs:
 
 
 class Lookup:
-    """Finds pairs by their ids.
-
-    Attributes:
-        query, document: [pairs] index of each pair's query, and of its document on the list.
-    """
+    """The pairs of some ids: [pairs] index of each one's query, and of its document on the list."""
 
     def __init__(self, pairs: Pairs, path: str | Path):
         self.query = np.repeat(np.arange(len(pairs.lengths)), pairs.lengths)
@@ -116,13 +109,7 @@ class LaneLog:
 
 
 def write_logs(path: str | Path, logs: Iterable[LaneLog], pairs: dict[str, Pairs]) -> None:
-    """Write the logs of all lanes and splits.
-
-    Args:
-        path: the parquet file.
-        logs: a log per lane and split, at least one. They are consumed one at a time.
-        pairs: the pairs of each split. They give the ids of the counts' indices.
-    """
+    """Write the logs of all lanes and splits, at least one, which are consumed one at a time."""
     logs = iter(logs)
     first = next(logs)
     schema = cells_schema(first.lane)
@@ -172,17 +159,9 @@ def _columns(cells: Cells, pairs: Pairs) -> list[np.ndarray]:
 def read_logs(
     path: str | Path, lanes: Sequence[Lane], *, split: str, pairs: Pairs, length: int
 ) -> Counts:
-    """The counts of the given lanes.
+    """The counts of some lanes of a split, [lanes, queries, ...] (`twotowers.logs.counts.lay_out`).
 
-    Args:
-        path: the parquet file.
-        lanes: the wanted lanes, each with a value per lane column.
-        split: the wanted split.
-        pairs: the pairs of that split.
-        length: documents of the longest list, and positions.
-
-    Returns:
-        see `twotowers.logs.counts.lay_out`; [lanes, queries, ...].
+    Lists and pages have at most `length` documents.
     """
     logs = _read_lanes(path, lanes, split, pairs, length)
     return lay_out(logs, len(pairs.lengths), length)

@@ -21,13 +21,9 @@ MOST_POSITIONS = 1000
 def check_out(
     source: str | Source, out: str | Path, *endings: str, beside: Sequence[str | Path] = ()
 ) -> None:
-    """Raise InputError if files cannot be written there, or would replace one of a log's.
+    """InputError if `out` or files beside it cannot be written, or would replace one of the log's.
 
-    Args:
-        source: the log, as it was given.
-        out: the file to write.
-        endings: those that it may have; none for any.
-        beside: files that are written with it.
+    `out` has one of `endings`; without any, every ending will do.
     """
     files = parts_of(source if isinstance(source, Frame) else Path(source))
     check_target(out, files, *endings)

@@ -30,14 +30,10 @@ ENOUGH = 10
 
 @dataclass(frozen=True)
 class Dependence:
-    """How the odds of a click change with a click above it.
+    """How the odds of a click change with a click above it: their ratio, with its 95 % interval.
 
-    Attributes:
-        ratio: of the odds; NaN if the log does not tell.
-        low, high: 95 % interval; NaN if there is none.
-        p: of ratio 1, two-sided; NaN if there is no interval.
-        strata, queries: pairs at a position, and their queries, that tell.
-        reason: why there is no estimate, or no interval; '' if there is.
+    `p` is of ratio 1, two-sided; `strata` and `queries` are those that the estimate rests on: pairs
+    at a position, and their queries. NaN, and `reason`, where there is no estimate or no interval.
     """
 
     ratio: float
@@ -51,9 +47,6 @@ class Dependence:
 
 def clicks_above(log: Log) -> Dependence:
     """The odds ratio of a click, with and without a click above it.
-
-    Args:
-        log: with pages.
 
     Example:
         >>> import pyarrow as pa

@@ -97,13 +97,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Cells:
-    """Counts of one log, a row per shown cell. Rows are sorted and distinct.
-
-    Attributes:
-        query, document, position: [rows] indices from 0.
-        impressions: [rows] 1 or more.
-        clicks: [rows] at most `impressions`.
-    """
+    """Counts of one log, a row per shown cell of indices from 0. Rows are sorted and distinct."""
 
     query: np.ndarray
     document: np.ndarray
@@ -124,17 +118,11 @@ def of_cells(logs: Iterable[Cells], queries: int, length: int) -> Counts:
 def lay_out(
     logs: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]], queries: int, length: int
 ) -> Counts:
-    """Some logs side by side, in the layout that suits lists of this length.
+    """Some logs side by side, [logs, queries, ...], in the layout that suits lists of this length.
 
-    Args:
-        logs: for each log the cell numbers, (query x length + document) x length + position, the
-            impressions and the clicks; [cells] each. Of a generator, short lists need one log at a
-            time in memory.
-        queries: number of queries.
-        length: documents of the longest list, and positions.
-
-    Returns:
-        [logs, queries, ...], dense or listed, in the smallest unsigned types that hold them.
+    Each of `logs` has cell numbers, (query x length + document) x length + position, impressions
+    and clicks; [cells] each. Of a generator, short lists need one log at a time in memory. The
+    types are the smallest unsigned ones that hold the counts.
     """
     layout = _dense if length <= LONGEST_DENSE else _listed
     return layout(logs, queries, length)

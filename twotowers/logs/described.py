@@ -22,12 +22,7 @@ from twotowers.files.tables import MATRIX, matrix_of, read_table, rows_of, write
 
 @dataclass(frozen=True)
 class Described:
-    """Documents and their features.
-
-    Attributes:
-        document: [documents] int64, rising.
-        features: [documents, width] float32.
-    """
+    """Documents, rising int64 [documents], and their features, float32 [documents, width]."""
 
     document: np.ndarray
     features: np.ndarray
@@ -48,11 +43,8 @@ class Described:
 class Gathered:
     """The features of the documents on lists, copied only where they are read.
 
-    It is indexed by lists, as an array [lists, places, width] is.
-
-    Attributes:
-        table: [rows, width] features.
-        row: [lists, places] the row of the document at each place.
+    It is indexed by lists, as an array [lists, places, width] is; `row` [lists, places] are rows of
+    `table` [rows, width].
 
     Example:
         >>> lists = Gathered(np.eye(3), np.array([[2, 0], [1, 1]]))
@@ -84,10 +76,8 @@ class Gathered:
 class Several:
     """What towers of several kinds read of the documents on lists, indexed by lists.
 
-    Attributes:
-        of: name -> [lists, places, ...] numbers, which may be `Gathered`. `features` are of
-            documents, `pair` is the number of the query-document pair, and `bias` are further
-            features of the place.
+    `of` has [lists, places, ...] by name, perhaps `Gathered`: `features` of documents, `pair`, the
+    number of the query-document pair, and `bias`, further features of the place.
     """
 
     of: Mapping[str, Any]
@@ -109,12 +99,7 @@ class Several:
 
 
 def write_documents(path: str | Path, batches: Iterable[tuple[np.ndarray, np.ndarray]]) -> int:
-    """Write documents, all or nothing; the number written.
-
-    Args:
-        path: the parquet file.
-        batches: [documents] numbers, and [documents, width] features, which are stored as float32.
-    """
+    """Write [documents] numbers and [documents, width] features, as float32; the number written."""
 
     def tables() -> Iterator[pa.Table]:
         for document, features in batches:

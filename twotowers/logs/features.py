@@ -23,9 +23,6 @@ def read_features(given: object, called: Mapping[str, str] | None = None) -> pd.
         given: a path, or a frame: a column `document`, perhaps `query`, and a column per feature.
         called: other names of `document` and `query`, as a log has them.
 
-    Returns:
-        columns query (where there is one), document, and features.
-
     Example:
         >>> read_features(pd.DataFrame({"price": [3, 1], "document": ["a", "b"]})).columns.to_list()
         ['document', 'price']
@@ -97,12 +94,7 @@ def rows_of(features: pd.DataFrame, pairs: pd.DataFrame) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """Columns on scales of their own, on which the log has mean 0 and standard deviation 1.
-
-    Attributes:
-        names: of the columns.
-        mean, scale: [width] by which they are shifted and divided.
-    """
+    """Columns less `mean`, over `scale` [width]: mean 0, standard deviation 1 in the log."""
 
     names: list[str]
     mean: np.ndarray
@@ -124,10 +116,8 @@ class Scaled:
 class Standardised:
     """Features as towers read them: each has mean 0 and standard deviation 1 in the log.
 
-    Attributes:
-        table: as `read_features` gives it; None if only the scales are known.
-        scales: of the features.
-        called: other names of `document` and `query`, as the log has them.
+    `table` is None if only the scales are known; `called` has the log's other names of `document`
+    and `query`.
     """
 
     table: pd.DataFrame | None

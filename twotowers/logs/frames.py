@@ -27,9 +27,8 @@ KINDS = (PANDAS, POLARS, ARROW)
 def source_of(given: Any) -> tuple[Source, str]:
     """What to read, and the library whose frames to give back.
 
-    Args:
-        given: a path, or a frame of pandas, polars, Arrow or DuckDB. A relation of DuckDB and a
-            lazy frame are read into memory. An index of pandas that has a name is a column.
+    A path, or a frame of pandas, polars, Arrow or DuckDB. A relation of DuckDB and a lazy frame are
+    read into memory. An index of pandas that has a name is a column.
 
     Example:
         >>> source_of(pa.table({"query": [7]}))[1], source_of("log.csv")[1]
@@ -99,12 +98,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def native(table: pa.Table | pd.DataFrame | Mapping[str, object], kind: str) -> Native:
-    """A table as a frame of a library.
-
-    Args:
-        table: an Arrow table, its columns, or a frame of pandas.
-        kind: one of `KINDS`.
-    """
+    """A table as a frame of a library, one of `KINDS`."""
     if isinstance(table, Mapping):
         table = pa.table(dict(table))
     elif not isinstance(table, pa.Table):  # pandas is not imported where nothing needs it.

@@ -33,19 +33,16 @@ TELLING = 20
 
 @dataclass(frozen=True)
 class Health:
-    """Counts of a log.
+    """Counts of a log; those from `pages` on are None where they are not known.
 
     Attributes:
         pairs, queries: query-document pairs, and queries, that were shown.
         impressions, clicks: documents shown, and those clicked.
-        thrice: pairs that were shown at most three times.
-        one_position: pairs that were shown at one position only.
-        unclicked: pairs that were never clicked.
+        thrice, one_position, unclicked: pairs that were shown at most three times, at one position
+            only, and never clicked.
         first: the smallest position.
-        multiple: the largest number that divides all counts (`multiple`). It is 2 if the log was
-            written twice, in whatever order.
-        pages: result pages; the following are None, too, where they are not known.
-        without, several: pages without a click, and with several.
+        multiple: the largest number that divides all counts (`multiple`).
+        pages, without, several: result pages, those without a click, and those with several.
         repeats: pages that show a document twice.
         later: impressions of the last fifth of the pages, in the order of the log; of them
         unseen_pairs, unseen_queries: those whose pair, or query, is not on the pages before.
@@ -86,17 +83,13 @@ class Health:
 
 
 def health(counts: Counts, log: Log | None = None) -> Health:
-    """Count what tells whether a log is sound.
+    """Count what tells whether a log is sound; `log` is None where it is counted.
 
     A log that was appended twice has each page again, half of the log later, and so it may
     otherwise: this looks for the distance at which most pages have an equal one before them. In a
     log that is sorted by query, and in one of few queries, many pages equal those nearby. So the
     pages count only if there are many more of them than at the next distance. Copies at no one
     distance, as in a log that was sorted since, show in rankings that came twice (`alike`).
-
-    Args:
-        counts: by query, document, position, and perhaps further columns.
-        log: the pages; None for a counted log.
 
     Example:
         >>> import pyarrow as pa
@@ -131,11 +124,7 @@ def multiple(counts: np.ndarray, telling: float) -> int:
     """The largest number that divides all counts of a log; 1 if fewer than TELLING are of clicks.
 
     It is 2 if the log was written twice. By chance, n counts of clicks are all even with a
-    probability of about 2^-n.
-
-    Args:
-        counts: counts of impressions and clicks, or a divisor of both of each cell.
-        telling: how many of them are clicks.
+    probability of about 2^-n. A divisor of both counts of each cell will do.
 
     Example:
         >>> multiple(np.array([4, 2, 0, 6]), telling=30), multiple(np.array([4, 3]), telling=30)
@@ -229,13 +218,9 @@ def _repeats(block: Block) -> int:
 
 @dataclass(frozen=True)
 class _Hashed:
-    """Pages in the order of the log: [pages] numbers that are equal where they are.
+    """Pages in the order of the log: [pages] numbers that are equal where the pages are.
 
-    Attributes:
-        page: query, documents and clicks.
-        ranking: query and documents.
-        query: the query.
-        clicked: number of clicked documents.
+    `page` is of query, documents and clicks, `ranking` of query and documents; `clicked` counts.
     """
 
     page: np.ndarray

@@ -98,13 +98,10 @@ SESSIONS = {"split", "query", "documents", "clicks"}
 
 @dataclass(frozen=True)
 class Layout:
-    """How a log is laid out.
+    """How a log is laid out: its format, and our names of columns -> the file's.
 
-    Attributes:
-        format: one of `twotowers.logs.opening.FORMATS`.
-        columns: our name -> the file's.
-        unread: the column of impressions, if it is there and rows or pages are not read by it.
-        time: the column of the time of a page, if there is one.
+    `unread` is the column of impressions, if it is there and rows or pages are not read by it;
+    `time` that of the time of a page, if there is one.
     """
 
     format: str
@@ -113,12 +110,7 @@ class Layout:
     time: str | None = None
 
     def __str__(self) -> str:
-        """In words, with the columns whose names are not ours.
-
-        Example:
-            >>> print(Layout("rows", {"query": "qid", "clicks": "clicks"}))
-            format 'rows', with query in 'qid', positions by the order of rows
-        """
+        """In words, with the columns whose names are not ours."""
         others = ((ours, theirs) for ours, theirs in self.columns.items() if ours != theirs)
         where = ", ".join(f"{ours} in {theirs!r}" for ours, theirs in others)
         order = self.format == "rows" and self.columns and "position" not in self.columns
@@ -165,12 +157,7 @@ def _ending(path: Path) -> str:
 def recognised(
     path: Source, *, format: str | None = None, columns: Mapping[str, str] | None = None
 ) -> Layout:
-    """The layout of a log.
-
-    Args:
-        path: a file, a pattern of files, or a frame.
-        format: if it is known.
-        columns: our name -> the file's, as far as they are known.
+    """The layout of a log; `columns`, our name -> the file's, as far as they are known.
 
     Example:
         >>> _ = Path("log.csv").write_text("sid,q,sku,rank,click\\n1,7,a,1,0\\n")
@@ -303,11 +290,6 @@ def _check_ubi(path: Path) -> None:
 def guessed(path: Source, names: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
     """Our name -> a column of a table, for those of rows or cells that are not known.
 
-    Args:
-        path: the table.
-        names: its columns.
-        known: our names -> its columns, as far as they are known.
-
     Example:
         >>> table = pa.table({"asked": [7, 7, 8, 8], "shop item": [*"abcd"], "at": [1, 2, 1, 2],
         ...                   "taps": [0, 1, 0, 0]})
@@ -346,11 +328,6 @@ def settings_of(
     path: Source, columns: Mapping[str, str], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Settings that rows need beside those that they are read with: `page` and `first`.
-
-    Args:
-        path: the table.
-        columns: our names -> its columns.
-        settings: of the reader, as far as they are given.
 
     Example:
         >>> table = pa.table({"session": [1, 1], "query": ["a", "b"], "position": [0, 0]})

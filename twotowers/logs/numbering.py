@@ -28,13 +28,10 @@ FEW = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """What the numbers of a column stand for.
+    """What the numbers of a column, which are below `size`, stand for. Not every number need occur.
 
-    Attributes:
-        size: the numbers are below it. Not every number need occur.
-        low: the id of number 0, where ids are whole numbers that are addressed directly.
-        values: [size] the ids, sorted, where they are not.
-        type: of the ids.
+    `low` is the id of number 0, where ids are whole numbers that are addressed directly; otherwise
+    `values` [size] are the sorted ids.
     """
 
     size: int
@@ -59,11 +56,7 @@ class Ids:
 
 
 class Spill:
-    """Keeps arrays in memory, and from so many bytes on in one temporary file.
-
-    Args:
-        memory: bytes.
-    """
+    """Keeps arrays in memory, and from so many bytes on in one temporary file."""
 
     def __init__(self, memory: int) -> None:
         self.left, self.file = memory, None
@@ -87,9 +80,7 @@ class Spill:
 class Column:
     """Numbers the values of a column that comes in parts.
 
-    Args:
-        spill: keeps the numbers.
-        texts: whether text stands for whole numbers, if all of it could, as in a csv file.
+    `texts`: whether text stands for whole numbers, if all of it could, as in a csv file.
     """
 
     def __init__(self, spill: Spill, texts: bool = False) -> None:

@@ -62,8 +62,7 @@ class ObservedPages:
         where: [rankings, positions] bool, False where a page shows no document.
         sessions: of each split. Their `query` is the ranking, and their `documents` are in order.
         ids: columns query and document of the pairs by number.
-        bias: [rankings, positions, columns] further features of places, if any were asked for.
-            Rankings that differ in them are others.
+        bias: [rankings, positions, columns] further features, in which equal rankings agree.
     """
 
     pair: np.ndarray
@@ -99,14 +98,10 @@ def observed_pages(
     cut: bool = False,
     bias: Sequence[str] = (),
 ) -> ObservedPages:
-    """The pages of a log, divided.
+    """The pages of a log, or of a sessions file, whose lanes are read as one, divided at random.
 
-    Args:
-        log: a log, or a sessions file (`twotowers.logs.sessions`). Its lanes are read as one.
-        shares: of each split, which add up to 1; or of each split a `Portion` of the log.
-        positions: positions on a page.
-        seed: divides the log.
-        places, cut, bias: see `twotowers.logs.page_arrays.page_arrays`.
+    `shares` of each split add up to 1, or each is a `Portion` of the log. `places`, `cut` and
+    `bias` are those of `twotowers.logs.page_arrays.page_arrays`.
     """
     whole, path = (log, None) if isinstance(log, Log) else (Log.read(log), log)
     pages = page_arrays(whole, positions=positions, places=places, cut=cut, path=path, bias=bias)
@@ -159,11 +154,6 @@ def divide_parts(
 ) -> dict[str, np.ndarray]:
     """Divide pages by the parts of their log: the rows of each split, in order.
 
-    Args:
-        part, clicks: [pages] the part and the number of clicks of each page.
-        portions: of each split.
-        seed, path: see `divide`.
-
     Example:
         >>> portions = {"train": Portion(["b"], first=0.5), "validation": Portion(["a"], share=0.5),
         ...             "test": Portion(["a"], share=0.5)}
@@ -209,18 +199,11 @@ def divide_parts(
 def observed_splits(
     path: str | Path, shares: Mapping[str, float], *, positions: int, seed: int
 ) -> tuple[np.ndarray, dict[str, Counts]]:
-    """Read a log's cells and divide them.
+    """Read a log's cells and divide them at random; `shares` of the splits add up to 1.
 
-    Args:
-        path: a parquet file with query, document, position (from 1), impressions and clicks. Cells
-            that differ in bias features only are added up.
-        shares: of each split, which add up to 1.
-        positions: positions on a page.
-        seed: divides the log.
-
-    Returns:
-        [queries, documents] bool, False behind the end of a list; and the counts of each split,
-        [1, queries, ...]. Dense counts have `positions` positions.
+    The file has query, document, position (from 1), impressions and clicks; cells that differ in
+    bias features only are added up. Returns [queries, documents] bool, False behind the end of a
+    list, and the counts of each split, [1, queries, ...]; dense ones have `positions` positions.
     """
     table = read_table(path, TYPES)
     log = Counted.of_batches(table.to_batches())
@@ -256,13 +239,7 @@ def observed_splits(
 def divided(
     shown: np.ndarray, clicked: np.ndarray, shares: Mapping[str, float], *, rng: np.random.Generator
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Impressions and clicks of each cell in each part of a random division.
-
-    Args:
-        shown, clicked: [cells].
-        shares: of each part, which add up to 1.
-        rng: source of randomness.
-    """
+    """Impressions and clicks of each cell in each part of a random division; shares add up to 1."""
     sizes = rng.multinomial(shown, list(shares.values()))
     clicks, others = clicked.copy(), shown - clicked
     parts = {}

@@ -30,13 +30,7 @@ NOT_OF_A_DATA_SET = ("path", "split", "lanes")
 
 @dataclass(frozen=True)
 class Format:
-    """A format.
-
-    Attributes:
-        read: path, settings -> a `Stream` of pages, or of cells.
-        layout: a row of the file, in words.
-        counted: whether a file holds cells instead of pages.
-    """
+    """A format: how to read a `Stream` of pages or, if `counted`, of cells, and a row in words."""
 
     read: Callable[..., Stream]
     layout: str
@@ -63,12 +57,9 @@ FORMATS = {path.stem: _found(path.stem) for path in sorted(FOLDER.glob("[!_]*.py
 
 
 def open_log(path: Source, format: str, **settings: Any) -> Stream:
-    """A log in any format, as a stream of batches.
+    """A log in any of `FORMATS`, as a stream of batches.
 
-    Args:
-        path: the file.
-        format: one of `FORMATS`.
-        settings: of its reader; and for pages `seen`, the rule of `only_seen`. None is the default.
+    `settings` are the reader's, and for pages `seen`, the rule of `only_seen`. None is the default.
     """
     check_choice(format, FORMATS, field="format")
     known = FORMATS[format].settings
@@ -108,14 +99,10 @@ KINDS = {
 
 
 def check_settings(format: str, settings: Any, field: str) -> None:
-    """Raise InputError for a setting that the reader of a format does not have.
+    """InputError for a setting that the reader of a format does not have; it checks values itself.
 
-    The reader itself checks the range of values.
-
-    Args:
-        format: the format of a data set. Formats that are not of logs have no settings.
-        settings: as in the configuration.
-        field: the place of the settings, for messages.
+    Formats that are not of logs have no settings. `field` is the place of the settings, for
+    messages.
     """
     hints = FORMATS[format].settings if format in FORMATS else {}
     known = {name: hint for name, hint in hints.items() if name not in NOT_OF_A_DATA_SET}
@@ -152,16 +139,10 @@ def only_seen(log: Stream, further: int) -> Stream:
     A log often lists what a page held, and not how far its user scrolled. The rule takes a click
     for proof that the documents above it were seen, and leaves out those from `further` documents
     below the lowest click on. Of a page without clicks it keeps the first `further` documents.
+    Pages of which nothing was seen are left out, and counted (`pages_not_seen`), as are the
+    documents that are left out of all pages (`documents_not_seen`).
 
-    Args:
-        log: pages.
-        further: documents that are seen below the lowest click.
-
-    Returns:
-        The same pages; those of which nothing was seen are left out. It also counts them
-        (`pages_not_seen`), and the documents that are left out of all pages (`documents_not_seen`).
-
-    Examples:
+    Example:
         >>> page = pa.record_batch(
         ...     {"split": ["a"], "query": [7], "documents": [[3, 1, 2]], "clicks": [[1, 0, 0]]}
         ... )

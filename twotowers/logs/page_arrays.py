@@ -58,12 +58,9 @@ def page_arrays(
     """All pages of a log. Pairs are numbered in the order of their first occurrence.
 
     Args:
-        log: the log.
-        positions: positions on a page.
         places: a bias feature with the position of each document, from 1 and rising, so that gaps
             stay; None for the positions of the log.
         cut: whether documents below the last position are left out. Otherwise they are an error.
-        path: the log's file, for messages.
         by_id: whether pairs may have any order, which takes less time.
         bias: columns of numbers that towers of places read.
     """

@@ -36,10 +36,8 @@ the names of lookups [pages, K] the rows of what towers read, 0 where there is n
 class Lookup:
     """The rows of a table by columns of a log, such as query and document.
 
-    Attributes:
-        ids: the combinations that the log has.
-        keys: [combinations] rising numbers of them.
-        row: [combinations] the row of each; None if it is its place.
+    Of the combinations `ids` that the log has, `keys` are rising numbers, and `row` the row of
+    each; None if it is its place.
     """
 
     ids: pd.DataFrame
@@ -63,16 +61,10 @@ class Lookup:
 
 
 class PageStream:
-    """The pages of a log, divided at random.
+    """The pages of a log, divided at random; `units` of them are to train on.
 
-    Attributes:
-        units: pages to train on.
-
-    Args:
-        log: the log.
-        positions: of a page.
-        lookups: name -> the rows of what towers read.
-        shares: of the parts; of the held-out ones, at most HELD_OUT pages.
+    `lookups` has by name the rows of what towers read; of held-out parts at most HELD_OUT pages are
+    kept.
     """
 
     def __init__(
@@ -101,13 +93,7 @@ class PageStream:
         return rows["where"].sum(0), rows["clicks"].sum(0)
 
     def pieces(self, seed: int, sizes: Iterator[int], skipped: int = 0) -> Iterator[Rows]:
-        """Pages to train on, pass after pass, shuffled, so many at a time.
-
-        Args:
-            seed: of the order.
-            sizes: of the pieces, without end.
-            skipped: pages at the start that are left out.
-        """
+        """Pages to train on, pass after pass, shuffled, without `skipped` ones at the start."""
         queue: Queue[Rows | Exception] = Queue(AHEAD)
         ended = Event()
 

@@ -32,13 +32,13 @@ class Mean:
 
 @dataclass(frozen=True)
 class Placement:
-    """How freely documents are placed.
+    """How freely documents are placed: means over the impressions of pairs shown twice or more.
 
     Attributes:
         entropy: of the position, given the document, in bits.
         same: chance that a document is at the same position again.
         overall: entropy of the position, whatever the document, in bits.
-        shown: impressions of pairs that were shown at least twice, which the means are over.
+        shown: those impressions.
     """
 
     entropy: Mean
@@ -49,9 +49,6 @@ class Placement:
 
 def placement(counts: Counts) -> Placement:
     """The entropy of position given document.
-
-    Args:
-        counts: by query, document, position, and perhaps further columns.
 
     Example:
         >>> import pyarrow as pa

@@ -23,34 +23,21 @@ TYPES = {
 
 
 def policy_scores(scores: np.ndarray, strength: float, *, rng: np.random.Generator) -> np.ndarray:
-    """Scores of a policy of the given strength (Eq. 25).
+    """Scores of a policy of the given strength (Eq. 25): 1 is the ranker, 0 random, -1 reversed.
 
-    Noise is drawn once per query-document pair, so the policy is deterministic. Only the ranker's
-    score has the sign, as in the published code. The printed formula also flips the noise, which
-    has the same distribution up to a constant.
-
-    Args:
-        scores: [rows] the ranker's scores, about [0, 4].
-        strength: 1 is the ranker itself, 0 a random order, -1 the reversed ranker.
-        rng: source of the noise, U(0, 4).
-
-    Returns:
-        [rows] float64.
+    Noise, U(0, 4), is drawn once per query-document pair, so the policy is deterministic. Only the
+    ranker's score, about [0, 4], has the sign, as in the published code. The printed formula also
+    flips the noise, which has the same distribution up to a constant.
     """
     noise = rng.uniform(0, NOISE_HIGH, len(scores))
     return strength * scores.astype(float) + (1 - abs(strength)) * noise
 
 
 def ranking_order(scores: np.ndarray, where: np.ndarray, *, tiebreak: np.ndarray) -> np.ndarray:
-    """The list index of the document at each position, best first.
+    """[queries, positions] int64 list index of the document at each position, best first.
 
-    Args:
-        scores: [queries, documents].
-        where: [queries, documents] bool, False on padding. Padding ranks last.
-        tiebreak: [queries, documents] order of documents with equal scores, lowest first.
-
-    Returns:
-        [queries, positions] int64.
+    `where` is False on padding, which ranks last; equal scores are ordered by `tiebreak`, lowest
+    first.
     """
     return np.lexsort((tiebreak, np.where(where, -scores, np.inf)), axis=-1)
 
@@ -59,9 +46,8 @@ def ranking_order(scores: np.ndarray, where: np.ndarray, *, tiebreak: np.ndarray
 class NoisyOrder:
     """Rankings of a policy whose noise is drawn anew in each session, as in `policy_scores`.
 
-    Attributes:
-        scores: [queries, positions] strength x the ranker's scores, -inf on padding.
-        noise: the noise is U(0, noise); above 0.
+    `scores` [queries, positions] are strength x those of the ranker, -inf on padding; the noise is
+    U(0, noise).
     """
 
     scores: np.ndarray
@@ -73,12 +59,7 @@ class NoisyOrder:
         return self.scores.shape
 
     def draw(self, query: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """[sessions, positions] list index of the document at each position; padding is last.
-
-        Args:
-            query: [sessions] index of the query.
-            rng: source of the noise. Ties have no chance.
-        """
+        """[sessions, positions] list index of the document at each position; padding is last."""
         scores = self.scores[query]
         return np.argsort(-scores - self.noise * rng.random(scores.shape), axis=1)
 
@@ -97,13 +78,7 @@ def ranks(scores: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """One split of a policy file.
-
-    Attributes:
-        pairs: the query-document pairs.
-        relevance: [rows] float32 in [0, 4].
-        score: [rows] float32, scores of the ranker.
-    """
+    """One split of a policy file: float32 [rows] relevance in [0, 4], and the ranker's scores."""
 
     pairs: Pairs
     relevance: np.ndarray
@@ -111,13 +86,7 @@ class ScoredPairs:
 
 
 def read_scores(path: str | Path, split: str, first: int | None = None) -> ScoredPairs:
-    """Read one split of a policy file.
-
-    Args:
-        path: the parquet file.
-        split: the split.
-        first: the number of queries to read, from the first; None for all.
-    """
+    """Read one split of a policy file: its first queries, or all."""
     table = read_table(path, TYPES)
     table = table.filter(pc.equal(table["split"], split))
     query = table["query"].to_numpy()

@@ -63,12 +63,10 @@ BATCH = 20_000
 
 @dataclass
 class Stream:
-    """A log while it is read.
+    """A log while it is read, by batches of pages, which can be taken once.
 
-    Attributes:
-        batches: batches of pages, which can be taken once.
-        seen: other counts. They are complete after the last batch.
-        ordered: whether pages are in the order of time, which is known after the last batch.
+    `seen` counts what else was seen, and `ordered` says whether pages are in the order of time;
+    both are known after the last batch.
     """
 
     batches: Iterable[pa.RecordBatch]
@@ -83,20 +81,13 @@ class Unsorted(Exception):
 def write_sessions(
     path: str | Path, batches: Iterable[pa.RecordBatch | pa.Table], seen: Mapping | None = None
 ) -> int:
-    """Write pages, all or nothing.
+    """Write pages, all or nothing; the number written. Batches are consumed one at a time.
 
-    The file has the same bytes however the pages are cut into batches.
+    The file has the same bytes however the pages are cut into batches. They have the columns that
+    the module describes, all the same. Numbers of `seen`, for the metadata, are read after the last
+    batch.
 
-    Args:
-        path: the parquet file.
-        batches: batches of pages, with the columns that the module describes. All have the same
-            columns. They are consumed one at a time.
-        seen: numbers for the file's metadata, read after the last batch.
-
-    Returns:
-        The number of pages.
-
-    Examples:
+    Example:
         >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
         >>> write_sessions("sessions.parquet", [pa.table(page)])
         1
@@ -128,17 +119,12 @@ def described(schema: pa.Schema) -> str:
 
 
 def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.RecordBatch]:
-    """Read pages, some thousands at a time.
+    """Read pages, at most `batch` at a time, with the columns and types that the module describes.
 
-    Args:
-        path: the parquet file, written by `write_sessions` or by another program.
-        batch: the most pages to yield at a time.
+    The file may be another program's, with other kinds of integers, text and lists. An empty log
+    yields one empty batch.
 
-    Yields:
-        Batches with the columns and types that the module describes. The file may have other
-        kinds of integers, text and lists. An empty log yields one empty batch.
-
-    Examples:
+    Example:
         >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
         >>> write_sessions("sessions.parquet", [pa.table(page)])
         1
@@ -179,13 +165,7 @@ def empty(schema: pa.Schema) -> pa.RecordBatch:
 def page_batches(
     pages: Iterable[tuple], split: str, further: Sequence[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """Single pages -> batches.
-
-    Args:
-        pages: (query, documents, clicks) of each page, and the values of further columns.
-        split: the split of all pages.
-        further: names of these; others are left out.
-    """
+    """Single pages (query, documents, clicks, values of further columns) -> batches."""
     pages = iter(pages)
     while some := list(islice(pages, BATCH)):
         query, documents, clicks, *more = zip(*some, strict=True)
@@ -203,14 +183,9 @@ def page_batch(
     where: np.ndarray | None = None,
     lanes: Mapping[str, str | float] | None = None,
 ) -> pa.RecordBatch:
-    """Pages as arrays -> a batch.
+    """Pages as arrays -> a batch; `where` is False behind the end of a page, None if all are full.
 
-    Args:
-        query: [pages].
-        documents, clicks: [pages, positions].
-        split: of all pages.
-        where: [pages, positions] bool, False behind the end of a page; None if all are full.
-        lanes: lane columns, one value each.
+    Lane columns have one value each.
     """
     where = np.ones(documents.shape, bool) if where is None else where
     offsets = pa.array(np.append(0, np.cumsum(where.sum(1))), pa.int32())

@@ -33,7 +33,7 @@ def stream_sessions(
     documents: np.ndarray | None = None,
     lanes: Mapping[str, str | float] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Simulate pages, CHUNK at a time, in random order.
+    """Simulate pages, CHUNK at a time, in random order: batches for `write_sessions`.
 
     The query of each page is drawn uniformly. The page has the policy's ranking or, with
     probability `temperature`, a uniformly random one. Memory does not grow with their number.
@@ -46,19 +46,10 @@ def stream_sessions(
             query [pages] indices, documents [pages, positions] list indices, where
             [pages, positions] False behind the end of a list, clicks [pages, positions] bool.
         lengths: [queries] documents of each query, at most `positions`.
-        sessions: number of pages.
-        temperature: in [0, 1].
-        rng: source of randomness.
-        split: the split of all pages.
-        queries: [queries] ids; None for the indices.
-        documents: [queries, positions] ids of each query's documents by list index; None for
-            the list indices.
+        queries, documents: [queries], [queries, positions] ids by index; None for the indices.
         lanes: lane columns, one value each.
 
-    Yields:
-        Batches as `twotowers.logs.sessions` describes, for `write_sessions`.
-
-    Examples:
+    Example:
         >>> pages = stream_sessions(
         ...     np.array([[1, 0]]), np.ones((1, 2, 2)), np.array([2]), sessions=3, temperature=0,
         ...     rng=np.random.default_rng(0), split="train", lanes={"strength": 1.0},
@@ -104,12 +95,7 @@ def as_batch(
     documents: np.ndarray | None = None,
     lanes: Mapping[str, str | float] | None = None,
 ) -> pa.RecordBatch:
-    """Dense sessions in memory -> a batch for the file.
-
-    Args:
-        pages: the sessions, by index. Entries outside `where` are left out.
-        split, queries, documents, lanes: see `stream_sessions`.
-    """
+    """Sessions in memory -> a batch for the file, without entries outside `where`."""
     shown = pages.documents
     if documents is not None:
         # Behind the end of a list an index can have any value.
@@ -126,16 +112,9 @@ def _plain(ids: np.ndarray) -> np.ndarray:
 def read_lane_sessions(
     path: str | Path, lanes: Sequence[Lane], *, pairs: Mapping[str, Pairs], length: int
 ) -> dict[str, list[Sessions]]:
-    """The pages of some lanes and splits, in the order of the file. The file is read once.
+    """The pages of some lanes and splits, in the order of the file, which is read once.
 
-    Args:
-        path: a sessions file (`twotowers.logs.sessions`).
-        lanes: the wanted lanes, each with a value per lane column.
-        pairs: the query-document pairs of each wanted split.
-        length: positions on a page.
-
-    Returns:
-        for each split a log per lane. Its entries are indices into `pairs`.
+    For each split a log per lane, whose entries are indices into the `pairs` of the split.
     """
     ids = {"query": pa.int64(), "documents": pa.list_(pa.int64())}
     columns = {
@@ -160,13 +139,7 @@ def read_lane_sessions(
 
 
 def counts_of(logs: Sequence[Sessions], queries: int, length: int) -> Counts:
-    """The same logs as impressions and clicks of cells: [logs, queries, ...].
-
-    Args:
-        logs: the sessions of each log.
-        queries: number of queries.
-        length: positions on a page, and documents of the longest list.
-    """
+    """The same logs as impressions and clicks of cells: [logs, queries, ...]."""
     return lay_out([_cells(log, queries, length) for log in logs], queries, length)
 
 

@@ -26,17 +26,10 @@ CHUNK = 10_000
 
 
 class Traffic:
-    """The part of a simulation that policies share: the queries and the random rankings.
+    """What policies share of a simulation: `visits` [queries], sessions of each, random rankings.
 
-    Args:
-        lengths: [queries] documents of each query.
-        sessions: number of sessions. Each has a uniformly drawn query.
-        temperatures: all temperatures that will be needed, each in [0, 1].
-        length: positions on the page.
-        rng: source of randomness.
-
-    Attributes:
-        visits: [queries] sessions of each query.
+    Each session has a uniformly drawn query of `lengths` [queries] documents. `temperatures` are
+    all that will be needed, in [0, 1].
     """
 
     def __init__(
@@ -73,14 +66,9 @@ class Traffic:
     ) -> Cells:
         """Impressions under an epsilon-greedy policy: shuffled with probability `temperature`.
 
-        Args:
-            order: [queries, positions] list index of the policy's document at each position.
-                Entries behind the end of a list are ignored. Or a policy that draws them.
-            temperature: one of the temperatures given to the constructor.
-            rng: source of the noise of a policy that draws.
-
-        Returns:
-            the shown cells, with clicks 0.
+        `order` [queries, positions] is the list index of the policy's document at each position,
+        where entries behind the end of a list are ignored, or a policy that draws it. The cells
+        have clicks 0.
         """
         greedy = self.visits - self.shuffled_visits[float(temperature)]
         shown = self.shuffled[float(temperature)]
@@ -127,12 +115,7 @@ class _DenseTally:
 
 @dataclass(frozen=True)
 class _ListedTally:
-    """Impressions of the shown cells.
-
-    Attributes:
-        cell: [cells] sorted numbers, (query x length + document) x length + position.
-        counts: [cells] impressions.
-    """
+    """Impressions by sorted cell numbers, (query x length + document) x length + position."""
 
     cell: np.ndarray
     counts: np.ndarray

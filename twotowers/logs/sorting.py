@@ -92,17 +92,10 @@ ORDER BY page, place, row
 def sorted_rows(
     rows: Iterable[pa.RecordBatch], keys: Sequence[str], *, ranked: bool, path: object
 ) -> Iterator[pa.Table]:
-    """The rows, page by page.
+    """The rows, page by page, with `page`, a number per page in the order in which pages begin.
 
-    Args:
-        rows: with the key columns, `document`, `clicks` and `place` (int64; null without
-            positions), and `row` (int64), which rises.
-        keys: columns that tell pages apart.
-        ranked: whether there are positions.
-        path: the log, for messages.
-
-    Yields:
-        the rows with `page`, a number per page, in the order in which pages begin.
+    They have the key columns, `document`, `clicks` and `place` (int64; null without positions), and
+    `row` (int64), which rises. `ranked`: whether there are positions.
     """
     from twotowers.logs.warehouse import database, execute
 

@@ -34,21 +34,19 @@ LEFT_OUT = {
 
 
 def left_out(seen: Mapping[str, int], above: float = 0.0) -> Iterator[str]:
-    """What a reader left out of a log, or doubts, a line each.
+    """What a reader left out of a log, or doubts, a line each, from what it counted.
 
-    Args:
-        seen: what it counted.
-        above: only what is a larger share of all clicks, pages, or impressions; then without what
-            nothing was lost by: further clicks on a document, positions, users and times that are
-            missing, and bots.
+    Only what is a larger share than `above` of all clicks, pages, or impressions; if above 0,
+    without what nothing was lost by: further clicks on a document, positions, users and times that
+    are missing, and bots.
 
     Example:
         >>> [*left_out({"clicks": 9, "clicks_off_page": 3, "clicks_without_query": 1})]
         ['clicks on documents that are not on their page: 3 (30%)', \
-'clicks of queries that the log does not have: 1 (10%)']
+    'clicks of queries that the log does not have: 1 (10%)']
         >>> [*left_out({"pages": 8, "pages_of_bots": 2, "pages_missing_positions": 9})]
         ['pages that miss positions, and keep those of their documents: 9 (90%)', \
-'pages of users, or pages, that are out of line: 2 (20%)']
+    'pages of users, or pages, that are out of line: 2 (20%)']
     """
     clicks = ("clicks", "clicks_without_query", "clicks_without_document")
     inside = (
@@ -68,17 +66,12 @@ def left_out(seen: Mapping[str, int], above: float = 0.0) -> Iterator[str]:
 
 
 class Tally:
-    """Drops and counts such clicks, or refuses them.
+    """Drops and counts such clicks, or refuses them: `strays` and `repeats` are 'drop' or 'error'.
 
-    Args:
-        path: the file, for messages.
-        strays: 'drop' or 'error': clicks on documents that are not on the page.
-        repeats: 'drop' or 'error': further clicks on a document of one page.
-
-    Attributes:
-        seen: numbers of pages, clicks, repeated_clicks and clicks_off_page so far. The number of
-            kept clicks is `clicks` less `repeated_clicks` less `clicks_off_page`. Also
-            pages_left_out, if there are any.
+    `strays` are clicks on documents that are not on the page, `repeats` further clicks on a
+    document of one page. `seen` has the numbers of pages, clicks, repeated_clicks and
+    clicks_off_page so far. The number of kept clicks is `clicks` less the other two. Also
+    pages_left_out, if there are any.
     """
 
     def __init__(self, path: object, *, strays: str = "drop", repeats: str = "drop"):
@@ -93,12 +86,7 @@ class Tally:
             self.seen[name] = self.seen.get(name, 0) + number
 
     def users(self, users: pa.Array, times: np.ndarray | int = 1) -> pa.Array:
-        """The users of pages. A page whose user is not known is one of its own.
-
-        Args:
-            users: [pages].
-            times: [pages] how many equal pages each is.
-        """
+        """[pages] users. A page, or `times` equal ones, without a user is one of its own."""
         if pa.types.is_floating(users.type):  # As pandas has whole numbers, some of them missing.
             users = users.cast(pa.int64())
         missing = pc.is_null(users)
@@ -116,15 +104,10 @@ class Tally:
     def numbers(
         self, clicks: np.ndarray, where: Callable[[int], str], times: np.ndarray | int = 1
     ) -> np.ndarray:
-        """Whether each shown document was clicked, from its number of clicks.
+        """[shown] whether each shown document was clicked, from its number of clicks.
 
-        Args:
-            clicks: [shown] whole numbers from 0.
-            where: index -> the place in words, such as 'row 3'.
-            times: [shown] how many equal pages show the document.
-
-        Returns:
-            [shown] bool.
+        `where` gives the place of an index in words, such as 'row 3'; `times` [shown] is how many
+        equal pages show the document.
         """
         more = clicks > 1
         if self.repeats == "error" and more.any():
@@ -137,14 +120,8 @@ class Tally:
     def page(self, documents: list, listed: list, where: str, times: int = 1) -> list[bool]:
         """Whether each document of a page was clicked, from the clicked documents in any order.
 
-        Args:
-            documents: the shown documents, all different.
-            listed: the clicked documents.
-            where: the page in words, such as 'record 3'.
-            times: how many equal pages it is.
-
-        Returns:
-            a value per document.
+        `documents` are all different, `where` is the page in words, such as 'record 3', and it is
+        `times` equal pages.
         """
         self.seen["pages"] += times
         if not listed:

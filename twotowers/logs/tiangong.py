@@ -43,18 +43,12 @@ RANK = re.compile(r"[1-9]\d{0,2}|1000", re.ASCII)
 
 
 def read_tiangong(path: str | Path) -> pa.Table:
-    """Read the sessions, one result page at a time.
+    """Read the sessions, in the form of `count_cells`, with bias factors position, v1 and v2.
 
     A result counts as clicked at most once per page. Clicks at ranks that the page does not have
-    are dropped. `twotowers.logs.counted.seen` gives the numbers of both. A document may be on a
-    page twice, since results without an address share one id.
-
-    Args:
-        path: The XML file. Document type declarations are refused, and so are entities.
-
-    Returns:
-        The log, in the form of `count_cells`, with bias factors position, v1 and v2. The
-        metadata has sessions, pages, empty_pages, clicks, repeated_clicks and clicks_off_page.
+    are dropped. The metadata has both numbers: sessions, pages, empty_pages, clicks,
+    repeated_clicks and clicks_off_page. A document may be on a page twice, since results without an
+    address share one id. Document type declarations and entities are refused.
     """
     path = Path(path)
     if not path.is_file():

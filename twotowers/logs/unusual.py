@@ -75,11 +75,7 @@ class Unusual:
 
 
 def unusual(log: Log) -> Unusual:
-    """Find the users, or pages, of a log that are out of line.
-
-    Args:
-        log: with pages; with the column `user` if users are known.
-    """
+    """Find the users, or pages, that are out of line; by the column `user`, if there is one."""
     known, lengths = USER in log.ids, log.flat("lengths")
     times = np.ones(len(lengths), int) if log.times is None else log.times
     number = log.flat(USER) if known else np.arange(len(lengths))
@@ -139,9 +135,7 @@ def _spread(
 ) -> float:
     """The variance between pages of a factor of all click rates, from pairs of clicks.
 
-    Args:
-        clicked, expected, squares: [pages] clicks, and sums of click rates and of their squares.
-        times: [pages] how often each page counts.
+    [pages] clicks, and sums of click rates and of their squares; `times` each page counts.
     """
     pairs = times @ (expected**2 - squares)
     return float(max(times @ (clicked * (clicked - 1)) / max(pairs, 1e-300) - 1, 0))
@@ -160,12 +154,10 @@ def _of_page(
 
 
 def _false(chance: np.ndarray, units: np.ndarray, level: float) -> np.ndarray:
-    """[users] which are out of line, by Benjamini and Hochberg.
+    """[users] which are out of line, by Benjamini and Hochberg, of `units` [users] each.
 
-    Args:
-        chance: [users] of their clicks, at most.
-        units: [users] how many users each is.
-        level: the expected share of those out of line that are not.
+    `chance` [users] is that of their clicks, at most; `level` the expected share of those out of
+    line that are not.
     """
     order = np.argsort(chance, kind="stable")
     rank = np.cumsum(units[order]) / max(units.sum(), 1)
@@ -186,10 +178,7 @@ def _far(
 ) -> np.ndarray:
     """[users] the largest probability of clicks so far from where others click; 1 within `FAR`.
 
-    Args:
-        place, click, rate, owner: [shown] the logarithm of the position, the clicks, those that
-            others would make, and the number of the user.
-        size: users.
+    [shown] logarithm of the position, clicks, those that others would make, and number of the user.
     """
     whole, clicks = np.bincount(owner, rate, size), np.bincount(owner, click, size)
     whole, some = np.maximum(whole, 1e-300), np.maximum(clicks, 1)

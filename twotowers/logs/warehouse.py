@@ -47,10 +47,7 @@ def database(path: str | Path) -> Iterator:
 def execute(connection, statement: str, **streams: Iterable[pa.RecordBatch]) -> None:
     """Run a statement without a result, such as one that makes a table.
 
-    Args:
-        connection: of `database`.
-        statement: SQL that uses the streams as tables.
-        streams: batches by table, one or more each. A stream is read once and never whole.
+    `streams` are tables of the statement; each is read once and never whole.
     """
     failures: list[Exception] = []
     for name, batches in streams.items():

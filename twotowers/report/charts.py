@@ -97,12 +97,7 @@ def in_panels(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_truth(table: pd.DataFrame, keys: Sequence[str], truth: Callable) -> pd.DataFrame:
-    """Append the truth at each place to the table.
-
-    Args:
-        keys: The columns that make a place.
-        truth: From a table of places to the truth at each.
-    """
+    """Append the truth at each place, which the columns `keys` make, to the table."""
     places = table[list(keys)].drop_duplicates()
     return pd.concat([table, places.assign(value=truth(places), source="truth")], ignore_index=True)
 
@@ -304,13 +299,7 @@ class Dots(Chart):
     _with_intervals = SOURCES[:2]
 
     def plot(self, along: str, *, orient: str = "x", lines: bool = False) -> so.Plot:
-        """The dots along a column of numbers or words.
-
-        Args:
-            along: The column of places.
-            orient: The axis of places; values are on the other one.
-            lines: Whether the dots of one curve are joined.
-        """
+        """The dots along a column, on the axis `orient`; `lines` join those of a curve."""
         value = {"x": "y", "y": "x"}[orient]
         voices, beside = list(SOURCES[:2]), so.Dodge(by=["fill", "color"], empty="drop")
         # The share of a place's width that its dots fill.

@@ -26,15 +26,10 @@ _MEASURES = ("value", "low", "high", "n", "source")
 def side_by_side(
     table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]] | None = None
 ) -> pd.DataFrame:
-    """Published beside reproduced, matched on every key column.
+    """Published beside reproduced, matched on every key column, of the values to `highlight`.
 
-    Args:
-        table: Key columns, value, low, high, source, and possibly n.
-        highlight: From key column to the values to keep.
-
-    Returns:
-        Key columns, published, reproduced, low, high, and difference (reproduced minus
-        published), in the table's order; NaN where one side is missing.
+    Key columns, published, reproduced, low, high, and difference (reproduced minus published), in
+    the table's order; NaN where one side is missing.
     """
     # A reference, such as the simulated user's parameters, is drawn and not compared.
     table = table[table["source"] != TRUTH]
@@ -82,12 +77,7 @@ def comparison_view(
     headings: Mapping[str, str],
     names: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict:
-    """The comparison as texts, for a template.
-
-    Args:
-        table, highlight: As in `side_by_side`.
-        headings: What key columns are called, if not by their names.
-        names: The same of values: from a column to what its values are called.
+    """The comparison as texts, for a template; what has no heading or name has its own.
 
     Returns:
         constant: (heading, text) of the keys that are the same in all rows.

@@ -53,15 +53,11 @@ def state(row: Row) -> str:
 
 
 def claim_view(row: Row) -> dict:
-    """A claim with the strongest of its recorded verdicts.
+    """A row of the claims csv, with what was `recorded` of it, and the strongest recorded verdict.
 
-    Args:
-        row: Of the claims csv, with what was `recorded` of it (`read_recorded`).
-
-    Returns:
-        Its columns; `best`, the row with the strongest recorded verdict in the place of its own, or
-        None; `groups`, recorded runs by verdict, the strongest first in each; and `kinds`, of
-        contradictions here and there.
+    Its columns; `best`, the row with the strongest recorded verdict in the place of its own, or
+    None; `groups`, recorded runs by verdict, the strongest first in each; and `kinds`, of
+    contradictions here and there.
     """
     runs = sorted(row.get("recorded", ()), key=strength, reverse=True)
     best = strongest(runs)
@@ -93,13 +89,7 @@ def tally(rows: Iterable[Row]) -> dict[str, int]:
 
 
 def standing(views: Sequence[Row]) -> dict:
-    """Claims counted in both columns.
-
-    Returns:
-        states: From each state of STATES to its number by kind of data, a column each.
-        kinds: From a kind of contradiction to its number, a column each.
-        tallies: From the name of a column to its tally.
-    """
+    """Claims counted: `states`, and `kinds` of contradiction, by kind of data; `tallies`."""
     both = columns(views)
     counts = {
         each: [

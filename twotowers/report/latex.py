@@ -25,10 +25,8 @@ def booktabs(
 ) -> str:
     """A whole tabular, below a comment that names the packages it needs.
 
-    Args:
-        body: Rows of cells; texts, such as rules, are lines as they are.
-        columns: Their alignments.
-        above: Lines above the headings.
+    The body has rows of cells; texts, such as rules, are lines as they are. `columns` are
+    alignments.
 
     Example:
         >>> for cells in ["ours", "$1$"], ["paper", "$1$"], ["ours", r"$\\blacktriangle$"]:
@@ -83,13 +81,10 @@ def _row(cells: Sequence[str], published: Sequence[bool], *, whole: bool = False
 def moment(
     mean: float | None, spread: float | None = None, *, digits: int = 0, bound: bool = False
 ) -> str:
-    """A mean and its standard deviation; a dash where there is none.
+    """A mean and its standard deviation, if it is printed; a dash where there is none.
 
-    Args:
-        mean: To three decimals, or as a power of ten.
-        spread: The deviation; None if it is not printed.
-        digits: Significant digits of a power of ten; 0 for decimals.
-        bound: Whether the mean is known to be below that number only.
+    The mean has three decimals, or so many significant `digits` of a power of ten; of a `bound`, it
+    is known to be below that number only.
     """
     if mean is None:
         return "--"

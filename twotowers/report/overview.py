@@ -25,17 +25,12 @@ from twotowers.report.words import printed_name
 def write_overview(
     folder: str | Path, papers: Mapping[str, Mapping], *, scale: str, version: str
 ) -> None:
-    """Write the overview.
+    """Write the overview, above the folders of the papers.
 
     Several jobs may do so at once: each reads all summaries and writes while it alone holds the
-    folder's lock, so that the last one shows them all.
-
-    Args:
-        folder: Where the overview goes; each paper's page is in the folder of its key below it.
-        papers: The title, citation and items of every paper of the run, by key:
-            `twotowers.workflow.descriptions.outlines`. A paper without a summary is shown as not
-            finished. Papers of other runs that have one are shown too.
-        scale, version: Of the run.
+    folder's lock, so that the last one shows them all. `papers` are
+    `twotowers.workflow.descriptions.outlines`. One without a summary is shown as not finished.
+    Papers of other runs that have one are shown too.
     """
     folder = Path(folder)
     with _alone(folder):

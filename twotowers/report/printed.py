@@ -47,10 +47,9 @@ class Cell(NamedTuple):
 
 
 def printed(tex: str) -> list[list[list[list[Cell]]]]:
-    """The tables of a file that `twotowers.report.latex.booktabs` or a drawing wrote, row by line.
+    """The tables of a file of `twotowers.report.latex.booktabs`, or of a drawing, row by line.
 
-    Returns:
-        Groups of rows of each table; the first group is the headings.
+    Each has groups of rows, the first of which is the headings.
     """
     tables, sides = [], []
     for line in tex.splitlines():

@@ -77,9 +77,8 @@ class Drawn(Shown):
 def lines_of(table: pd.DataFrame, bias: Sequence[str]) -> list[Line]:
     """A curve for each combination of the bias features other than the position.
 
-    Args:
-        table: the bias features, estimate, low and high. Rows without an estimate are left out.
-        bias: their names. Without a position, rows are counted from 1.
+    The table has the bias features, estimate, low and high. Rows without an estimate are left out.
+    Without a position, rows are counted from 1.
     """
     table = table[np.isfinite(table["estimate"])]
     others = [name for name in bias if name != "position"] if "position" in bias else []
