@@ -36,8 +36,6 @@ class Portions:
     """The displays of a log's clicked pairs in the order of time, those of some queries at a time.
 
     Attributes:
-        blocks: of the log.
-        bias: columns that name the bias factor.
         factors, pairs: sorted keys of the log's factors, and of its clicked pairs.
         ids: column -> what its numbers stand for.
         seconds: [times] of each number of the column of times; None for the order of the log.
@@ -100,12 +98,10 @@ def _ends(queries: Counts, memory: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class Feedback:
-    """What the order of a log's pages shows.
+    """What the order of a log's pages shows, by displays of clicked pairs.
 
-    Attributes:
-        displays: those of clicked pairs.
-        order: where that order is from: "time", "stated" (by the user), or "file", the order of the
-            file, which may be another.
+    `order` says where it is from: "time", "stated" (by the user), or "file", the order of the file,
+    which may be another.
     """
 
     displays: Iterable[Displays]
@@ -165,11 +161,7 @@ def feedback_of(log: ClickLog, cells: Counts, bias: Sequence[str]) -> Feedback |
 def by_user(curve: Curve, log: ClickLog, bias: Sequence[str], level: float = 0.95) -> Curve:
     """The conditional curve with errors by user as well as by query, where users are known.
 
-    Args:
-        curve: by query.
-        log: the log.
-        bias: columns of the log that name the bias factor, in the order of the curve's names.
-        level: of the intervals.
+    Columns of `bias` are in the order of the curve's names.
     """
     if log.counted or USER not in log.ids:
         return curve
@@ -290,8 +282,7 @@ def _sums(displays: Displays) -> tuple[np.ndarray, np.ndarray]:
 def _products(displays: Displays, up: np.ndarray) -> tuple[np.ndarray, float]:
     """[queries] products of `up` with clicks within pair and factor; and the clicks' squares.
 
-    Args:
-        up: [rows], NaN where there is no such display.
+    `up` is NaN where there is no such display.
     """
     rows = np.flatnonzero(np.isfinite(up))
     group = displays.pair[rows].astype(np.int64) * displays.factors + displays.factor[rows]

@@ -21,13 +21,9 @@ MOST_ROWS = 20_000
 
 @dataclass(frozen=True)
 class TowerTests:
-    """Hausman's test of a linear and of a deep tower.
+    """Hausman's test of a linear and of a deep tower, fitted to `pairs` query-document pairs.
 
-    Attributes:
-        linear, deep: the tests.
-        pairs: query-document pairs that the towers were fitted to.
-        missing: share of the impressions whose pair has no features.
-        width: number of features.
+    `missing` is the share of the impressions whose pair has no features, `width` their number.
     """
 
     linear: Hausman
@@ -45,14 +41,7 @@ class TowerTests:
 def tower_tests(
     cells: Counts, counts: PairCounts, features: pd.DataFrame, *, reference: int
 ) -> TowerTests:
-    """Test two-tower models of features on some queries of a log.
-
-    Args:
-        cells: the log, counted.
-        counts: its bias factors.
-        features: of `twotowers.logs.features.read_features`.
-        reference: the factor that others are compared with.
-    """
+    """Test two-tower models of features, of `read_features`, on some queries of a log."""
     bias = list(counts.names.columns)
     rng = stream("diagnosis, towers")
     query, first = cells.groups(["query"])

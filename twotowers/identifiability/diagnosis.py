@@ -61,8 +61,7 @@ class Report:
     def strength(self) -> Strength | None:
         """How well bias factors hang together, by the clicks of the log.
 
-        Returns:
-            None if no two bias factors are linked, or if there are more than `MOST_WEIGHED`.
+        None if no two bias factors are linked, or if there are more than `MOST_WEIGHED`.
         """
         factors = len(self.factors)
         if len(self.sizes) == factors or factors > MOST_WEIGHED:
@@ -97,15 +96,12 @@ def check_log(
     log. The estimates only choose the set that needs the fewest clicks.
 
     Args:
-        table: any columns, without missing values. `impressions` and `clicks`, if there are any,
-            are counts.
         feature: columns that together name the feature vector shown.
         bias: columns that together name the bias factor it was shown under.
         bias_features: numeric columns that are constant within a bias factor. The cost of merging
             two bias factors is their Euclidean distance. By default the bias columns, if they are
             numeric.
         repair: 'merge' or 'intervene'; by default both. Merging needs bias features.
-        path: the log's file, for messages.
 
     Example:
         >>> log = pd.DataFrame({"document": [1, 2, 2], "position": [1, 2, 3]})

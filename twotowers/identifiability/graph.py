@@ -38,15 +38,10 @@ class GraphStatistics:
 
 
 def factor_components(document: np.ndarray, factor: np.ndarray, *, factors: int) -> np.ndarray:
-    """The connected component of each bias factor (Chen et al. 2024, Theorem 1, Algorithm 1).
+    """[factors] connected component of each bias factor (Chen et al. 2024, Theorem 1, Algorithm 1).
 
-    Args:
-        document: [rows] non-negative integers: the document or feature vector shown.
-        factor: [rows] integers in [0, factors): the bias factor it was shown under.
-        factors: number of bias factors. A factor that was never seen is a component of its own.
-
-    Returns:
-        [factors] component numbers from 0. The bias is identified if all are 0.
+    The bias is identified if all are 0. Documents, or feature vectors, and factors are integers
+    from 0; a factor that was never seen is a component of its own.
 
     Example:
         >>> document, position = np.array([0, 0, 1, 1]), np.array([0, 1, 2, 3])
@@ -74,12 +69,8 @@ def factor_components(document: np.ndarray, factor: np.ndarray, *, factors: int)
 def graph_statistics(feature: np.ndarray, factor: np.ndarray, *, factors: int) -> GraphStatistics:
     """Nodes, edges and components of the identifiability graph (Chen et al. 2024, Table 4).
 
-    Args:
-        feature: [rows] non-negative integers: the feature vector shown. Equal vectors of
-            different documents have equal numbers.
-        factor: [rows] integers in [0, factors): the bias factor it was shown under.
-        factors: number of bias factors. All of them count as nodes. The paper counts only those
-            in the log, so number only these for its counts.
+    Equal feature vectors of different documents have equal numbers. All factors count as nodes. The
+    paper counts only those in the log, so number only these for its counts.
     """
     sizes = np.bincount(factor_components(feature, factor, factors=factors))
     return GraphStatistics(
@@ -119,17 +110,10 @@ def _edges(feature: np.ndarray, factor: np.ndarray, factors: int) -> int:
 
 
 def spanning_forest(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """The minimum spanning forest of edges that are sorted by cost.
+    """The minimum spanning forest of edges [edges, 2] that are sorted by cost.
 
     It keeps each edge that makes no cycle with the edges before it, as Kruskal's algorithm does.
-
-    Args:
-        ends: [edges, 2] integers in [0, nodes). Loops and repeated edges are allowed.
-        nodes: number of nodes.
-
-    Returns:
-        [kept] indices of the edges kept, ascending; [nodes] the tree of each node, from 0 without
-        gaps.
+    Returns ascending indices of the edges kept, and the tree of each node, from 0 without gaps.
 
     Example:
         >>> kept, tree = spanning_forest(np.array([[0, 1], [1, 0], [2, 3]]), nodes=5)

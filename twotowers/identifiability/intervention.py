@@ -17,13 +17,10 @@ from twotowers.identifiability.graph import factor_components, spanning_forest
 
 @dataclass(frozen=True)
 class Intervention:
-    """Swaps that connect a log, one fewer than it has components.
+    """Swaps that connect a log, one fewer than it has components; [swaps] each.
 
-    Attributes:
-        feature: [swaps] the feature vector to show elsewhere.
-        source: [swaps] a bias factor that it was seen under.
-        target: [swaps] the bias factor to show it under, in another component.
-        cost: [swaps] cost of each by Eq. 3.
+    `feature` is the vector to show under the bias factor `target`, in another component than
+    `source`, which it was seen under; `cost` is by Eq. 3.
     """
 
     feature: np.ndarray
@@ -38,14 +35,10 @@ class Intervention:
 
 
 def intervention_cost(relevance, examination, other_examination):
-    """Variance of a swap up to a factor: 1 / (r o) + 1 / (r o') - 2.
+    """Variance of a swap up to a factor: 1 / (r o) + 1 / (r o') - 2, of r, o, o' > 0.
 
-    This is Eq. 3 of Chen et al. (2024), from their Proposition 1.
-
-    Args:
-        relevance: r of the feature vector, > 0.
-        examination: o of the bias factor it was seen under, > 0.
-        other_examination: o' of the bias factor it is swapped to, > 0.
+    This is Eq. 3 of Chen et al. (2024), from their Proposition 1. The feature vector, of relevance
+    r, was seen under a factor of examination o, and is swapped to one of examination o'.
 
     Example:
         >>> intervention_cost(0.5, 1.0, 0.5)
@@ -60,19 +53,16 @@ def node_intervention(
     """The cheapest swaps that connect a log (Chen et al. 2024, Section 4.1, Algorithm 2).
 
     Let a = 1 / (relevance x examination) and b = 1 / relevance for the most relevant feature vector
-    of a factor, and u = 1 / examination for the most examined factor of another component. The
-    swap from the one to the other costs a + b u - 2. This grows with u, so the cheapest way out of
-    a component leads to R, the component with the lowest u. So the cheapest edge at a component B
+    of a factor, and u = 1 / examination for the most examined factor of another component. The swap
+    from the one to the other costs a + b u - 2. This grows with u, so the cheapest way out of a
+    component leads to R, the component with the lowest u. So the cheapest edge at a component B
     other than R is the cheaper of two: B's best swap to R, and the best swap of any component to B.
     These edges make a tree, because the cost of a swap to R strictly falls along edges of the
     second kind. No spanning tree is cheaper: in a tree rooted at R, the edge from B to its parent
     is an edge at B. Time is that of sorting the rows.
 
-    Args:
-        feature: [rows] integers naming the feature vector shown.
-        factor: [rows] integers in [0, factors) naming the bias factor it was shown under.
-        relevance: [features] estimates, finite and > 0.
-        examination: [factors] estimates, finite and > 0.
+    Features and factors are integers, [rows]; the estimates [features], [factors] are finite and >
+    0.
     """
     component = factor_components(feature, factor, factors=len(examination))
     most_relevant = _most_relevant(feature, factor, relevance, len(examination))
@@ -108,11 +98,7 @@ def random_intervention(
     (feature vector, source, target). Only the order of these costs matters, and all orders are
     equally likely. So swaps are drawn one after the other, and kept if they connect two components.
     About F ln F draws suffice for F factors, because each component has a factor to draw as target.
-
-    Args:
-        feature, factor, relevance, examination: see `node_intervention`. The estimates only give
-            the costs of the swaps by Eq. 3.
-        rng: source of randomness.
+    The estimates, as of `node_intervention`, only give the costs of the swaps by Eq. 3.
     """
     component = factor_components(feature, factor, factors=len(examination))
     # Repeated rows of the log do not make further swaps.

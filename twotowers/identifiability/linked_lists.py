@@ -50,21 +50,12 @@ def linked_lists(
 ) -> Lists:
     """Lists whose positions share documents as the links say.
 
-    As many documents belong to each position. Over every link, some of each end are shown at the
-    other end as well. Every position is filled up with repetitions and shuffled. The n-th documents
-    of all positions make the n-th list. P(label y) at position k is
-    shares_y + (k - (positions + 1) / 2) drift_y.
-
-    Args:
-        positions: of each list.
-        components: of the graph that the links make. It names the lists, and is checked.
-        links: pairs of positions, from 1. A pair that is listed twice exchanges twice as many.
-        documents: that belong to each position.
-        queries: number of lists.
-        exchanged: documents drawn of each end of a link.
-        shares: of the labels 0, 1, ... over all documents; they add up to 1.
-        drift: their change from one position to the next; adds up to 0.
-        seed: of all draws.
+    As many documents belong to each position. Over every link, a pair of positions from 1, some of
+    each end are shown at the other end as well; a pair that is listed twice exchanges twice as
+    many. Every position is filled up with repetitions and shuffled. The n-th documents of all
+    positions make the n-th list. P(label y) at position k is shares_y + (k - (positions + 1) / 2)
+    drift_y, where shares add up to 1 and drifts to 0. The number of components names the lists, and
+    is checked.
 
     Example:
         >>> lists = linked_lists(

@@ -45,17 +45,12 @@ class Merging:
 def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndarray) -> Merging:
     """The cheapest merging that connects a log (Chen et al. 2024, Section 4.2, Algorithm 3).
 
-    The result is an exact minimum spanning tree, found by Boruvka's algorithm with nearest
-    neighbours from k-d trees instead of all pairs. Groups of up to sqrt(factors) are handled
-    together: each looks up more neighbours until one is in another group. When no small group is
-    left, the smallest remaining group searches a tree of all points outside it. If several spanning
-    trees have the same cost, the choice depends on the input only.
-
-    Args:
-        feature: [rows] integers naming the feature vector shown.
-        factor: [rows] integers in [0, factors) naming the bias factor it was shown under.
-        bias_features: [factors, dimensions] finite numbers; their Euclidean distance is the
-            cost of merging (Eq. 7), so their scales matter.
+    The cost is the Euclidean distance of bias features [factors, dimensions] (Eq. 7), so their
+    scales matter. The result is an exact minimum spanning tree, found by Boruvka's algorithm with
+    nearest neighbours from k-d trees instead of all pairs. Groups of up to sqrt(factors) are
+    handled together: each looks up more neighbours until one is in another group. When no small
+    group is left, the smallest remaining group searches a tree of all points outside it. If several
+    spanning trees have the same cost, the choice depends on the input only.
 
     Example:
         >>> document, position = np.array([0, 1, 1]), np.array([0, 1, 2])
@@ -89,14 +84,7 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
 
 
 def merge_pairs(pairs: np.ndarray, factors: int) -> np.ndarray:
-    """Renumber the bias factors so that those joined by a pair, or by a chain of pairs, are one.
-
-    Args:
-        pairs: [pairs, 2] integers in [0, factors).
-        factors: number of bias factors.
-
-    Returns:
-        [factors] new numbers from 0 without gaps.
+    """[factors] new numbers, from 0 without gaps, so that those joined by a chain of pairs are one.
 
     Example:
         >>> merge_pairs([[0, 2], [2, 3]], factors=4)
@@ -110,12 +98,8 @@ def merge_pairs(pairs: np.ndarray, factors: int) -> np.ndarray:
 def _foreign_neighbours(tree: KDTree, neighbours, group, chosen):
     """Distance, point and neighbour of the shortest way out of each chosen group.
 
-    Args:
-        tree: all points.
-        neighbours: distances and indices [points, k] of each point's nearest points, itself
-            included.
-        group: [points] group of each point.
-        chosen: [groups] bool, the groups to find ways out of.
+    `neighbours` are distances and indices [points, k] of each point's nearest ones, itself
+    included.
     """
     best = np.full(len(chosen), np.inf)
     found = []

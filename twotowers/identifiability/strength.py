@@ -93,11 +93,7 @@ class Strength:
 
 
 def strength(information: np.ndarray) -> Strength:
-    """The strength of a log, from the information of its curve.
-
-    Args:
-        information: [K, K] Laplacian, such as `Curve.information`.
-    """
+    """The strength of a log, from the information of its curve, a Laplacian [K, K]."""
     laplacian = np.asarray(information, float)
     off = ~np.eye(len(laplacian), dtype=bool)
     scale = max(np.abs(laplacian).max(initial=0), 1e-300)
@@ -127,11 +123,7 @@ def strength(information: np.ndarray) -> Strength:
 
 
 def weakest_link(found: Strength, name: Callable[[int], str]) -> str:
-    """The weakest link in words.
-
-    Args:
-        found: the strength of a log, with a link or more. Between parts of it there is none.
-        name: the name of a factor, by its number.
+    """The weakest link in words, if there is one between factors, which `name` names by number.
 
     Example:
         >>> weights = np.array([[0, 50, 0], [50, 0, 2], [0, 2, 0]])
@@ -153,9 +145,6 @@ def weakest_link(found: Strength, name: Callable[[int], str]) -> str:
 
 def strength_of_log(counts: PairCounts) -> Strength:
     """The strength of a whole log, all components included.
-
-    Args:
-        counts: impressions and clicks by pair and bias factor.
 
     A curve holds what is tied to its reference. Here every component has estimates of its own, at
     which its information is taken. Factors that clicks order one way only
@@ -218,19 +207,12 @@ def growth_of(counts: PairCounts, curve: Curve) -> np.ndarray:
 def sessions_needed(
     curve: Curve, sessions: float, error: float, growth: np.ndarray | float = 1.0
 ) -> np.ndarray:
-    """[K] sessions for an error of each log-ratio.
+    """[K] sessions for an error of each log-ratio, such as .1, about a tenth of the ratio.
 
     What t times a log tells of a log-ratio is taken to be t^2 (1 + s) / (t + s) times as much: it
-    grows by the power `growth` now, and in proportion in the end, with s = 1 / (2 - growth) - 1.
-
-    Args:
-        curve: of a log.
-        sessions: of this log.
-        error: wanted standard error of the logarithm, > 0; .1 is about a tenth of the ratio.
-        growth: of `growth_of`; 1 for a log whose documents are all seen often.
-
-    Returns:
-        inf where this log tells nothing, however long, and 0 at the reference.
+    grows by the power `growth` now (`growth_of`; 1 where documents are all seen often), and in
+    proportion in the end, with s = 1 / (2 - growth) - 1. It is inf where this log, of so many
+    sessions, tells nothing, however long, and 0 at the reference.
 
     Example:
         >>> from twotowers.fitting.conditional import fit_conditional
@@ -262,31 +244,25 @@ def best_swaps(
     """Swaps to run, each the one that lowers the errors most after those before it.
 
     A swap of factors k and l shows a list as it is on `pages` pages, and on as many pages with the
-    two documents of k and l exchanged. Each of both documents then adds
-    pages r o_k o_l / (o_k + o_l) to w_kl, if the log does not know it yet. While the log falls
-    apart, the swap that adds most between two components comes first. After that, each step lowers
-    the sum of the variances of all log-ratios to the reference most, by
+    two documents of k and l exchanged. Each of both documents then adds pages r o_k o_l / (o_k +
+    o_l) to w_kl, if the log does not know it yet. While the log falls apart, the swap that adds
+    most between two components comes first. After that, each step lowers the sum of the variances
+    of all log-ratios to the reference most, by
 
         W |S Q b|^2 / (1 + W b' Q b),    b = e_k - e_l,
 
     where Q is the inverse of the information so far, W what the swap adds, and S subtracts the
-    reference.
+    reference. A row has one and other (factors), clicks (added to w_kl), joins (whether it connects
+    two components), worst and mean: errors of the log-ratios afterwards, inf while the log falls
+    apart.
 
     Args:
         information: [K, K] Laplacian so far.
         examination: [K] estimates o, > 0, up to one scale. A factor without estimate needs a guess.
         attraction: r of the swapped documents, in that scale: r o is a click rate. One number, or
             [K] those of what is usually shown under each factor.
-        pages: of each arrangement, > 0.
-        steps: number of swaps, from 0; there are none of a single factor.
         before: how many times as often as such a swap the log has shown a document where it is: a
             number, or [K] by factor; 0 for new documents.
-        reference: factor that others are compared with.
-
-    Returns:
-        A row per swap: one, other (factor numbers), clicks (added to w_kl), joins (whether it
-        connects two components), worst and mean: the largest and the mean error of the log-ratios
-        to the reference afterwards, inf while the log falls apart.
 
     Example:
         >>> nothing = np.zeros((3, 3))

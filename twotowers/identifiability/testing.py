@@ -47,13 +47,7 @@ class Finding:
 
 
 def single(name: str, steps: np.ndarray, value: float, unit: str) -> Finding:
-    """The t-test that a value is 0, from what each query moves it by.
-
-    Args:
-        name: of the test.
-        steps: [queries], whose sum of squares is the variance of the value.
-        value: the estimate.
-        unit: of the value.
+    """The t-test that a value is 0, from `steps` [queries], whose sum of squares is its variance.
 
     Example:
         >>> found = single("mean", np.array([1.0, -1, 1, 1, 1, 1]) / 6, 4 / 6, "clicks")
@@ -71,13 +65,7 @@ def single(name: str, steps: np.ndarray, value: float, unit: str) -> Finding:
 
 
 def together(name: str, steps: np.ndarray, values: np.ndarray) -> Finding:
-    """The F-test that several values are 0, from what each query moves them by.
-
-    Args:
-        name: of the test.
-        steps: [queries, J], whose cross-products are the covariance of the values.
-        values: [J].
-    """
+    """The F-test that values [J] are 0, whose covariance is steps' steps, [queries, J]."""
     value, vector = np.linalg.eigh(steps.T @ steps)
     kept = value > 1e-9 * max(value.max(initial=0), 1e-300)
     root = vector[:, kept] / np.sqrt(value[kept])
@@ -96,15 +84,9 @@ def together(name: str, steps: np.ndarray, values: np.ndarray) -> Finding:
 
 
 def holm(p: ArrayLike) -> np.ndarray:
-    """p-values of several tests, corrected for their number (Holm 1979).
+    """p-values of several tests, corrected for their number (Holm 1979); NaN is no test.
 
     P(the corrected p-value of any true null hypothesis is <= alpha) <= alpha.
-
-    Args:
-        p: [tests] in [0, 1]. NaN is no test, and does not count.
-
-    Returns:
-        [tests] in [0, 1], or NaN.
 
     Example:
         >>> print(holm([0.01, 0.04, np.nan, 0.03]))

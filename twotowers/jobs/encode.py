@@ -62,14 +62,7 @@ def encode(
 ) -> np.ndarray:
     """Train an encoder on a stand-in, and write documents and annotations with its vectors.
 
-    Args:
-        documents, annotations: see `write_encoded`.
-        world: the stand-in.
-        encoder: its sizes, and how it is trained. Without steps, features are tokens.
-        queries: annotated.
-
-    Returns:
-        [steps, 2] the losses of clicks and of masked tokens.
+    [steps, 2] losses of clicks and of masked tokens. Without steps, features are tokens.
     """
     kept = Path(documents).with_suffix(".state")
     with TemporaryDirectory(dir=Path(documents).parent) as folder:
@@ -110,11 +103,8 @@ def write_encoded(
 ) -> None:
     """Write the documents of a log and annotated ones: lexical features, and behind them vectors.
 
-    Args:
-        documents, annotations: the files to write; see `twotowers.logs.described` and
-            `twotowers.files.rankings`.
-        log, judged: files of format `baidu`, or patterns of such.
-        vectors: of some texts, [rows, width].
+    `log` and `judged` are files of format `baidu`, or patterns of such; for the files that are
+    written see `twotowers.logs.described` and `twotowers.files.rankings`.
     """
     texts = zip(baidu.documents_of(log, columns=baidu.LEXICAL), baidu.texts_of(log), strict=True)
     write_documents(

@@ -35,18 +35,12 @@ def fit_setting(
     seed: int,
     checkpoint: str | Path | None = None,
 ) -> pd.DataFrame:
-    """Fit every lane of a setting and measure it.
+    """Fit every lane of a setting and measure it: long form, with lane columns, model and method.
 
-    Args:
-        files: what the setting's log reads (`twotowers.experiment.log.Log.fit_inputs`).
-        setting: the setting. Lanes are all combinations of the log's, and for each of them the
-            method's, parts' and training's values.
-        seed: of the initial parameters, the order of batches and the division of a real log.
-        checkpoint: a file that keeps the state of training, for methods that go on from one.
-
-    Returns:
-        long form: the lane columns, metric, position, value, model, method, and of drawn lists
-        components.
+    Lanes are all combinations of the log's, and for each of them the method's, parts' and
+    training's values. `files` are `twotowers.experiment.log.Log.fit_inputs`. The seed is of the
+    initial parameters, the order of batches and the division of a real log. A checkpoint keeps the
+    state of training, for methods that go on from one.
     """
     task, found = fit_lanes(files, setting, seed=seed, checkpoint=checkpoint)
     judged = annotated(files, setting.model.features)
@@ -92,11 +86,7 @@ def fit_lanes(
     seed: int,
     checkpoint: str | Path | None = None,
 ) -> tuple[Task, list[Fitted]]:
-    """Fit every lane of a setting.
-
-    Returns:
-        what the method got, and what it found of each of its lanes.
-    """
+    """Fit every lane of a setting: what the method got, and what it found of each lane."""
     log, model, method = setting.log, setting.model, setting.method
     columns = dict(setting.lanes)
     logs = log.combinations(columns.pop("log"))

@@ -39,11 +39,7 @@ def gates(
 ) -> Iterator[tuple[str, None, float]]:
     """The loss on held-out clicks, the gain over each trivial predictor, and the fall at the limit.
 
-    Args:
-        fitted: one lane.
-        task: the lane's model and splits.
-        log: the lane's log.
-        measured: what `twotowers.jobs.measures.measure` found of the lane, by metric.
+    `measured` is what `twotowers.jobs.measures.measure` gives of the lane.
     """
     train, test = task.splits["train"], task.splits["test"]
     by_page = OF_PAGES in measured
@@ -76,10 +72,8 @@ def gates(
 def compared(model: ClickModel, *, by_pair: bool, own: bool | None = None) -> dict[str, bool]:
     """The trivial predictors that a model is compared with, and whether it contains them.
 
-    Args:
-        model: the click model.
-        by_pair: whether pairs recur, because its table is one of pairs.
-        own: whether it has a parameter for every pair; as `by_pair` if None.
+    `by_pair`: pairs recur, because its table is one of pairs; `own`: it has a parameter for every
+    pair, as `by_pair` if None.
 
     Example:
         >>> from twotowers.models.dependent_click import DependentClick
@@ -103,15 +97,11 @@ def compared(model: ClickModel, *, by_pair: bool, own: bool | None = None) -> di
 
 def contains(model: ClickModel, kinds: Collection[str]) -> bool:
     """Whether some parameters of a model of pages make its clicks independent, with rates that are
-    one of its parts, so that it predicts no worse than these rates.
+    one of its parts, such as `PER_DOCUMENT`, so that it predicts no worse than these rates.
 
-    All clicks of a page of three are tried, with one part at three rates and each of the others
-    at 0 or at 1. A model that has no other part is no more than the rates, and is said to contain
+    All clicks of a page of three are tried, with one part at three rates and each of the others at
+    0 or at 1. A model that has no other part is no more than the rates, and is said to contain
     none.
-
-    Args:
-        model: the click model.
-        kinds: which part may have the rates, such as `PER_DOCUMENT`.
 
     Example:
         >>> from twotowers.models.dynamic_bayesian import DynamicBayesian
@@ -147,16 +137,11 @@ def trivial_loss(
     possible: Callable | None = None,
     prior: Prior = NOTHING,
 ) -> float:
-    """The loss of a trivial predictor on held-out clicks, fitted to the training split.
+    """The loss of CONSTANT, RANKS or DOCUMENTS on held-out clicks, fitted to the training split.
 
-    Args:
-        train, test: the splits.
-        log: which of their logs.
-        name: CONSTANT, RANKS or DOCUMENTS.
-        possible: which documents of a page count (`ClickModel.possible`), if the loss is taken page
-            by page. From counts if None.
-        prior: what the fit that it is compared with imagines of each rate. An impression at the
-            constant rate, if that is nothing.
+    `possible` says which documents of a page count (`ClickModel.possible`), if the loss is taken
+    page by page; from counts if None. `prior` is what the fit that it is compared with imagines of
+    each rate: an impression at the constant rate, if that is nothing.
     """
     shown, clicked = totals(train, log, name, _kept(train, log, possible))
     constant = clicked.sum() / max(shown.sum(), 1)
@@ -175,10 +160,8 @@ def totals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Impressions and clicks of each position, each pair, or all, times the weights of the loss.
 
-    Args:
-        split, log, name: see `trivial_loss`.
-        weight: [sessions, K] or [queries]; 1 if None.
-        size: the least number of positions or pairs.
+    Weights are [sessions, K] or [queries]; 1 if None. `size` is the least number of positions or
+    pairs.
     """
     if weight is not None and weight.ndim == 2:
         pages = split.sessions[log]

@@ -33,10 +33,7 @@ from twotowers.models.protocol import PER_DOCUMENT
 class Judged:
     """Annotated documents of queries that need not be in the log.
 
-    Attributes:
-        inputs: [queries, documents, width] what the relevance tower reads.
-        where: [queries, documents] bool, False on padding.
-        labels: [queries, documents].
+    `inputs` [queries, documents, width] are of the relevance tower; `where` is False on padding.
     """
 
     inputs: np.ndarray
@@ -263,16 +260,11 @@ def page_perplexities(
 ) -> list[tuple]:
     """Perplexities and log-likelihoods of pages.
 
-    Args:
-        alone, given: [sessions, K] losses of each click, alone and given those above it.
-        where: [sessions, K] bool, False behind the end of a page.
-        number: [sessions] how many equal sessions each is; None if one.
-
-    Returns:
-        metric, position and value: (conditional) perplexity at each position, its mean over
-        positions, as CLAX has it, and that of all documents (Eq. 5.14); and the mean
-        log-likelihood as CLAX has it, over all documents shown, and as PyClick has it, over the
-        documents of a session, then over sessions. The two differ where pages differ in length.
+    From losses [sessions, K] of each click, alone and given those above it: metric, position and
+    value: (conditional) perplexity at each position, its mean over positions, as CLAX has it, and
+    that of all documents (Eq. 5.14); and the mean log-likelihood as CLAX has it, over all documents
+    shown, and as PyClick has it, over the documents of a session, then over sessions. The two
+    differ where pages differ in length. `number` [sessions] is how many equal sessions each is.
     """
     position, rows = np.broadcast_to(np.arange(where.shape[1]), where.shape), []
     alone, given = (np.where(where, each, 0) for each in (alone, given))

@@ -30,14 +30,9 @@ def write_policy(
 ) -> None:
     """Score and rank the documents of all splits, and write them as one file.
 
-    Args:
-        path: the parquet file.
-        rankings: the documents of each split. The ranker is trained on those of `train`.
-        relevance: what makes documents relevant: "annotated", "linear" or "deep".
-        ranker, settings: who ranks them, and how it is trained.
-        places: of a list, whose empty ones count in the percentiles of synthetic relevance; None
-            if only documents do.
-        seed: draws relevance, and the ranker.
+    Relevance is "annotated", "linear" or "deep"; the ranker is trained on the documents of `train`.
+    `places` of a list: its empty ones count in the percentiles of synthetic relevance; None if only
+    documents do.
     """
     labels = {
         split: relevance_of(

@@ -24,13 +24,7 @@ FLOOR = 1e-5
 
 @dataclass(frozen=True)
 class Transfer:
-    """The documents that trees are fitted to, and the test queries that they rank.
-
-    Attributes:
-        features: [places, width] of the documents shown, list by list.
-        test: the test queries.
-        trees: the options of `twotowers.rankers.trees.fit_trees`.
-    """
+    """Test queries, which `trees` (`fit_trees`) rank, and [places, width] features to fit them to."""
 
     features: np.ndarray
     test: Rankings
@@ -54,13 +48,7 @@ class Transfer:
 
 
 def read_transfer(files: Mapping[str, str], task: Task, trees: Mapping[str, int]) -> Transfer:
-    """Read the features of the lists shown, and the test queries.
-
-    Args:
-        files: the rankings `train` and `test`, the `policy` of their ranker, and `clicks`.
-        task: its training lists are those of the policy.
-        trees: see `Transfer`.
-    """
+    """The features of the lists shown, of `policy`, `clicks` and `train`, and the `test` queries."""
     shown = displayed(files["train"], files["policy"], top=task.positions)
     places = task.splits["train"].where.sum()
     if len(shown.label) != places:
@@ -73,11 +61,6 @@ def read_transfer(files: Mapping[str, str], task: Task, trees: Mapping[str, int]
 
 
 def gains(scores: np.ndarray, lists: Rankings) -> dict[str, float]:
-    """Mean nDCG@5 and @10 of the documents sorted by the scores.
-
-    Args:
-        scores: [rows].
-        lists: the documents.
-    """
+    """Mean nDCG@5 and @10 of the documents sorted by the scores [rows]."""
     scores, labels, where = lists.padded(scores.astype(np.float32), lists.label)
     return {f"ndcg@{top}": ndcg(scores, labels, where=where, topn=top).mean() for top in (5, 10)}

@@ -37,15 +37,9 @@ def _softplus_jvp(primals, tangents):
 
 
 def click_losses(logits: jax.Array, shown: jax.Array, clicked: jax.Array) -> jax.Array:
-    """-[c ln p + (n - c) ln(1 - p)] for n impressions and c clicks, from the log-odds of p.
+    """-[c ln p + (n - c) ln(1 - p)] in nats, of n impressions and c clicks, from log-odds of p.
 
-    Args:
-        logits: [...] log-odds of a click.
-        shown: impressions, of a shape that broadcasts to that of the logits.
-        clicked: clicks, in the same shape.
-
-    Returns:
-        [...] in nats.
+    `shown` and `clicked` broadcast to the logits.
     """
     # The same as n softplus(z) - c z. ln(sigmoid(z)) would underflow for large |z|.
     return shown.astype(jnp.float32) * softplus(logits) - clicked.astype(jnp.float32) * logits
@@ -55,17 +49,10 @@ def click_losses(logits: jax.Array, shown: jax.Array, clicked: jax.Array) -> jax
 def cell_losses(
     model, attraction: jax.Array, examination: jax.Array, shown: jax.Array, clicked: jax.Array
 ) -> jax.Array:
-    """Negative log-likelihood of the clicks of each cell of a page.
+    """Negative log-likelihood in nats of the clicks of a page's cells, [..., documents, positions].
 
-    Args:
-        model: a `CellModel`.
-        attraction: [..., documents] logits.
-        examination: [positions] logits. A model without this part does not read them.
-        shown: [..., documents, positions] impressions.
-        clicked: clicks, in the same shape.
-
-    Returns:
-        [..., documents, positions] in nats.
+    Attraction is logits [..., documents], examination [positions]; a model without one does not
+    read it.
     """
     return click_losses(cell_logits(model, attraction[..., None], examination), shown, clicked)
 

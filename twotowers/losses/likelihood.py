@@ -93,13 +93,8 @@ class CountLoss:
 class SessionLoss:
     """The objective of `CountLoss`, computed from sessions; a unit is a session.
 
-    Attributes:
-        inputs: [queries, documents, ...] input of the relevance tower.
-        query: [lanes, sessions] index of the query.
-        documents: [lanes, sessions, positions] list index of the document at each position.
-        clicks: [lanes, sessions, positions] bool.
-        where: [lanes, sessions, positions] bool, False past the end of a page.
-        labels: name -> [lanes, queries, documents] labels that heads read.
+    Inputs and labels are those of `CountLoss`; query [lanes, sessions], documents, clicks and
+    `where`, False past the end of a page, [lanes, sessions, positions].
     """
 
     inputs: jax.Array
@@ -140,16 +135,9 @@ def inverse_propensity(shown: jax.Array, clicked: jax.Array, sessions: jax.Array
 
     A cell is a query, a document and a position. Its propensity is the share of the query's
     sessions that show the document there. It is counted in the log: impressions over sessions. So
-    (impressions, clicks) of a shown cell become (sessions, sessions x clicks / impressions). A
-    deterministic policy shows each document at one position only. Then every propensity is 1, and
-    nothing changes. Source: Hager et al. 2025, Section 6, Eq. 22.
-
-    Args:
-        shown, clicked: [...] impressions and clicks of cells, integers or fractions, 0 or more.
-        sessions: sessions of each cell's query; it broadcasts to the cells.
-
-    Returns:
-        [...] weighted impressions and clicks, not clipped. Cells that were never shown stay 0.
+    (impressions, clicks) of a shown cell become (sessions, sessions x clicks / impressions), not
+    clipped; others stay 0. A deterministic policy shows each document at one position only. Then
+    every propensity is 1, and nothing changes. Source: Hager et al. 2025, Section 6, Eq. 22.
 
     Example:
         >>> shown, clicked = jnp.array([3, 1, 0]), jnp.array([2, 1, 0])
@@ -180,15 +168,10 @@ WEIGHTINGS = {
 def weighted(
     weightings: tuple[str, ...], lane: jax.Array, counts: Counts
 ) -> tuple[jax.Array, jax.Array]:
-    """Impressions and clicks of cells under the weighting of a lane.
+    """Impressions and clicks of cells, some queries in a lane's log, under the lane's weighting.
 
-    Args:
-        weightings: the name of each lane's weighting. If empty, all are "none".
-        lane: number of the lane.
-        counts: of some queries in the lane's log, as JAX arrays.
-
-    Returns:
-        [...] each; float32 if lanes differ in their weighting, else as the weighting gives them.
+    Without weightings, all are "none". float32 if lanes differ in their weighting, else as the
+    weighting gives them.
     """
     used = sorted(set(weightings)) or ["none"]
     sessions = counts.spread(counts.sessions)

@@ -27,9 +27,9 @@ def softmax_loss(
     normalised: Normalised = "not",
     unclicked: Unclicked = "uniform",
 ) -> jax.Array:
-    """Softmax cross-entropy of a page: -sum over documents of y ln softmax(f).
+    """Softmax cross-entropy [...] of pages: -sum of y ln softmax(f), f [..., documents].
 
-    The target y of a document with click c and weight w is
+    The target y of a document with click c and weight w, 1 if None, is
 
         w c                 not normalised, as in Ai et al. 2018: a page weighs as its clicks do
         w c / sum of w c    normalised after weights, as the rerankers of Hager (2026) have it
@@ -37,18 +37,8 @@ def softmax_loss(
 
     After weights, w cancels on pages with one click. There inverse propensity weights change
     nothing. A page without clicks has y = 1 / documents in the last two cases if `unclicked` is
-    "uniform". It then pulls its scores together (Hager 2026, Eq. 3.2 and 3.5).
-
-    Args:
-        scores: [..., documents] f.
-        clicks: [..., documents] c, 0 or more.
-        where: [..., documents] bool; all if None.
-        weights: [..., documents] w; all 1 if None.
-        normalised: "not", "after" or "before".
-        unclicked: "uniform", or "nothing" for the loss 0.
-
-    Returns:
-        [...] losses; 0 for a page without documents.
+    "uniform". It then pulls its scores together (Hager 2026, Eq. 3.2 and 3.5). The loss is 0 for
+    "nothing", and of a page without documents.
 
     Example:
         >>> clicks, weights = jnp.array([0, 1, 0, 1]), jnp.array([1.0, 2, 3, 6])
@@ -99,25 +89,14 @@ def dual_losses(
 ) -> tuple[jax.Array, jax.Array]:
     """The two losses of the dual learning algorithm (Ai et al. 2018; Hager 2026, Eq. 3.6).
 
-    With r = softmax(f) and o = softmax(b) over the documents of a page, and index 1 for the first
-    document shown,
+    With r = softmax(f) and o = softmax(b) over the documents of a page, [..., documents] each, and
+    index 1 for the first document shown,
 
         ranking:       `softmax_loss` of f with weights o_1 / o
         examination:   `softmax_loss` of b with weights r_1 / r
 
-    Weights are at most `highest`, and constants in the gradient. The method minimises the sum.
-
-    Args:
-        relevance: [..., documents] f.
-        examination: [..., documents] b of each document's position.
-        clicks, where: as in `softmax_loss`.
-        weights: [..., documents] further weights of both losses; all 1 if None.
-        highest: the largest weight, 1 or more.
-        normalised, unclicked: as in `softmax_loss`. Ai et al. do not normalise. Hager (2026) does
-            after weights.
-
-    Returns:
-        two arrays [...]: losses of ranking and of examination.
+    Weights are at most `highest`, and constants in the gradient; those given multiply both. The
+    method minimises the sum. Ai et al. do not normalise. Hager (2026) does after weights.
 
     Example:
         >>> f, b = jnp.zeros(2), jnp.log(jnp.array([0.8, 0.2]))
@@ -143,14 +122,7 @@ def attention_rank_loss(
     Listwise Context Model").
 
     Its optimum is s = t + a constant per page. So logits fit targets, and not their logarithms.
-
-    Args:
-        scores: [..., documents] s.
-        targets: [..., documents] t.
-        where: [..., documents] bool; all if None.
-
-    Returns:
-        [...] losses; 0 for a page without documents.
+    Scores and targets are [..., documents]; a page without documents has the loss 0.
 
     Example:
         >>> print(attention_rank_loss(jnp.zeros(2), jnp.array([1.0, 0.5])).round(4))  # ln 2

@@ -75,17 +75,10 @@ def lambda_rank_loss(
         mean over pairs of w_i n |D_i - D_j| (2^y_i - 2^y_j) ln(1 + exp(f_j - f_i))
 
     D is the discount 1 / log2(1 + rank) of the page sorted by f. It is a constant in the gradient.
-    n is the length of the padded page, as in Rax. For clicks the gain 2^y - 1 is y. DCG is not
-    normalised (Burges et al. 2006; Hager 2026, Section 3.4).
-
-    Args:
-        scores: [..., documents] f.
-        labels: [..., documents] clicks, or grades y >= 0.
-        where: [..., documents] bool; all if None.
-        weights: [..., documents] weights w of the documents that should be above; all 1 if None.
-
-    Returns:
-        [...] losses; 0 for a page without pairs.
+    n is the length of the padded page, as in Rax. Labels y are clicks, whose gain 2^y - 1 is y, or
+    grades; w weighs the document that should be above, 1 if None. DCG is not normalised (Burges et
+    al. 2006; Hager 2026, Section 3.4). Arguments are [..., documents]; a page without pairs has the
+    loss 0.
 
     Example:
         >>> loss = lambda_rank_loss(jnp.array([0.0, 1.0]), jnp.array([1, 0]))
@@ -123,18 +116,9 @@ def pairwise_debiasing_loss(
       1 / (w_i v_i), and divides the weighted gains by their ideal DCG. So on a page with one
       click its ratios cancel. Examination is a mean over all pairs of the batch, not of a page.
 
-    The penalties on t+ and t- are not here: see `ratio_penalty`.
-
-    Args:
-        scores: [..., documents] f; [pages, documents] if "published".
-        clicks: [..., documents] in {0, 1}.
-        positive, negative: [..., documents] t+ and t- > 0 of each document's position.
-        where: [..., documents] bool; all if None.
-        form: "published", "paper" or "corrected".
-        highest: largest weight, 1 or more. The paper's form has none.
-
-    Returns:
-        [...] losses. With "published", every page has the same examination part.
+    The penalties on t+ and t- are not here: see `ratio_penalty`. Arguments are [..., documents], of
+    "published" [pages, documents]; `positive` and `negative` are t+ and t- > 0 of a document's
+    position.
 
     Example:
         >>> f, c, t = jnp.array([0.0, 1.0]), jnp.array([0, 1]), jnp.array([1.0, 0.5])
@@ -175,14 +159,9 @@ def pairwise_debiasing_loss(
 def ratio_penalty(ratios: jax.Array, *, form: str = "corrected") -> jax.Array:
     """The L1 penalty on the ratios t of `pairwise_debiasing_loss`.
 
-    Args:
-        ratios: of "published", t at every place of a padded batch, [pages, documents]: the largest
-            sum of a column, which is the code's L1 norm of a matrix. Of the other forms, t of the
-            positions, [positions]: their sum.
-        form: as in `pairwise_debiasing_loss`.
-
-    Returns:
-        a number.
+    Of "published", t is that of every place of a padded batch, [pages, documents]: the largest sum
+    of a column, which is the code's L1 norm of a matrix. Of the other forms, it is that of the
+    positions, [positions]: their sum.
 
     Example:
         >>> ratios = jnp.array([[1.0, 0.5], [1.0, 0.75]])

@@ -29,14 +29,9 @@ def mean_shown(values: jax.Array, where: jax.Array | None) -> jax.Array:
 
 
 def clipped_weights(propensities: jax.Array, *, highest: float = 10.0) -> jax.Array:
-    """Inverse propensities, at most `highest`: w = min(1 / e, highest).
+    """Inverse propensities, at most `highest`: w = min(1 / e, highest), for e = 0 too.
 
-    Args:
-        propensities: [...] e, 0 or more. 0 has the weight `highest`.
-        highest: the largest weight, 1 or more. 10 is the chapter's clip at tau = .1.
-
-    Returns:
-        [...] weights.
+    10 is the chapter's clip at tau = .1.
 
     Example:
         >>> clipped_weights(jnp.array([1.0, 0.5, 0.05])).tolist()
@@ -52,19 +47,11 @@ def sigmoid_loss(
     where: jax.Array | None = None,
     weights: jax.Array | None = None,
 ) -> jax.Array:
-    """Binary cross-entropy of clicks: mean of -w [c ln s(f) + (1 - c) ln(1 - s(f))].
+    """Binary cross-entropy of clicks: mean of -w [c ln s(f) + (1 - c) ln(1 - s(f))], in nats.
 
     It is the naive loss if f is a relevance score, and that of two towers if f is relevance plus
-    bias (Hager 2026, Eq. 3.2 and 3.3).
-
-    Args:
-        scores: [..., documents] log-odds f of a click.
-        clicks: [..., documents] c, in {0, 1} or a posterior in [0, 1].
-        where: [..., documents] bool; all if None.
-        weights: [..., documents] weights w of documents; all 1 if None.
-
-    Returns:
-        [...] losses in nats.
+    bias (Hager 2026, Eq. 3.2 and 3.3). c may be a posterior in [0, 1]; w is 1 if None. Arguments
+    are [..., documents].
 
     Example:
         >>> print(sigmoid_loss(jnp.array([0.0, 2.0]), jnp.array([0, 1])).round(4))
@@ -86,17 +73,8 @@ def inverse_propensity_loss(
 
     A click with w > 1 has a negative second term, so the loss has no lower bound. As published,
     both probabilities are at least `floor`. Below it, the gradient is 0 (Bekker et al. 2019; Saito
-    et al. 2020, Eq. 8; Hager 2026, Eq. 3.5).
-
-    Args:
-        scores: [..., documents] log-odds f of relevance.
-        clicks: [..., documents] c in {0, 1}.
-        where: [..., documents] bool; all if None.
-        weights: [..., documents] weights w of clicks, such as `clipped_weights`; all 1 if None.
-        floor: smallest probability, in [0, 1).
-
-    Returns:
-        [...] losses; negative values are possible.
+    et al. 2020, Eq. 8; Hager 2026, Eq. 3.5). Weights are such as `clipped_weights`, 1 if None;
+    arguments are [..., documents].
 
     Example:
         >>> loss = inverse_propensity_loss(
@@ -127,16 +105,8 @@ def regression_em_loss(
     are P(relevant | c) and P(examined | c) of a position-based model with P(click) = s(f) s(b). The
     loss is the mean of BCE(f, r) + BCE(b, e), and r and e are constants in its gradient. So the
     gradient is that of the model's negative log-likelihood (Fisher's identity), and the value is
-    larger, by the entropy of the joint posterior (Hager 2026, Eq. 3.4).
-
-    Args:
-        relevance: [..., documents] logits f.
-        examination: [..., documents] logits b of each document's position.
-        clicks: [..., documents] c in {0, 1}.
-        where, weights: as in `sigmoid_loss`.
-
-    Returns:
-        [...] losses.
+    larger, by the entropy of the joint posterior (Hager 2026, Eq. 3.4). Arguments are [...,
+    documents], as in `sigmoid_loss`.
 
     Example:
         >>> logits = jnp.array([0.0]), jnp.array([0.0])

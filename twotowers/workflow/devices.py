@@ -53,13 +53,9 @@ def visible_gpus() -> list[str]:
 def claim(devices: list[str], folder: str | Path | None = None, pause: float = 1.0) -> str:
     """Hold the first free device until this process ends. If none is free, wait.
 
-    Snakemake counts GPUs, but does not say which one a job got. So jobs use file locks. The kernel
-    releases a lock when its process dies, so that a killed job leaves nothing behind.
-
-    Args:
-        devices: names that are the same for all processes of this machine.
-        folder: the folder of the locks; None for the temporary folder of this machine.
-        pause: seconds between attempts.
+    Snakemake counts GPUs, but does not say which one a job got. So jobs use file locks, in the
+    machine's temporary folder if `folder` is None. The kernel releases a lock when its process
+    dies, so that a killed job leaves nothing behind. `pause` is in seconds.
     """
     folder = Path(folder or tempfile.gettempdir())
     while True:

@@ -121,12 +121,7 @@ class Places:
 
 
 class Plan(Places):
-    """All jobs of a run.
-
-    Attributes:
-        content: what `twotowers.workflow.planning.make_plan` returns.
-        root: the project's folder.
-    """
+    """All jobs of a run: the content is what `twotowers.workflow.planning.make_plan` returns."""
 
     def __init__(self, content: Mapping[str, Any], root: Path = ROOT):
         super().__init__(content["results"], content["figures"])
@@ -136,12 +131,7 @@ class Plan(Places):
         return self.content[key]
 
     def job(self, rule: str, wildcards: Any = None) -> dict[str, Any]:
-        """Inputs, parameters and priority of a job.
-
-        Args:
-            rule: the rule.
-            wildcards: an object with an attribute for each of `WILDCARDS[rule]`.
-        """
+        """Inputs, parameters and priority of a job, of wildcards `WILDCARDS[rule]`."""
         key = "|".join(str(getattr(wildcards, name)) for name in WILDCARDS[rule])
         return self.content["jobs"][rule][key]
 
@@ -168,9 +158,8 @@ class Plan(Places):
     def constraint(self, kind: str) -> str:
         """Regular expression of all names of one kind, over all papers.
 
-        Args:
-            kind: "standin" (generated data sets), "encoded" (those with an encoder), "files" (data
-                sets read from files), "setting", "study", "figure" or "table".
+        Kinds are "standin" (generated data sets), "encoded" (those with an encoder), "files" (data
+        sets read from files), "setting", "study", "figure" and "table".
         """
         # (?!) matches nothing.
         return "|".join(map(re.escape, self.content["names"][kind])) or "(?!)"
@@ -189,11 +178,7 @@ def read_plan(
 ) -> Plan:
     """The plan of a configuration. It is made if there is none, or an input of it has changed.
 
-    Args:
-        config: the settings of the run, merged.
-        root: the folder of the project.
-        folder: of plans.
-        files: those that the settings come from, for messages; later ones override earlier ones.
+    `files` are those that the settings come from, for messages; later ones override earlier ones.
     """
     said = json.dumps(config, sort_keys=True, default=str)
     path = Path(folder).resolve() / f"{_state(said, Path(root))}.json"

@@ -37,11 +37,7 @@ _started = []
 
 
 def start(modules: Sequence[str]) -> None:
-    """Start the process, and name its address in the environment of the jobs to come.
-
-    Args:
-        modules: what it imports: the scripts of jobs, and what they import late.
-    """
+    """Start the process, which imports modules, and put its address in the environment of jobs."""
     # A fork of a process with Apple's frameworks may hang.
     if sys.platform != "linux":
         return

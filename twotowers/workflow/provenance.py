@@ -44,15 +44,9 @@ def _git(root: Path, *command: str) -> str:
 def code_digest(*sources: str | Path, root: Path = ROOT, unused: Collection[Edge] = ()) -> str:
     """A digest of the given files and of every module of PACKAGES that they import.
 
-    A module's data, `<module>.yaml` beside it, belong to it.
-
-    The digest of a Python file is that of its syntax tree without docstrings, so that reworded
-    comments and docstrings change no digest.
-
-    Args:
-        sources: paths relative to `root`.
-        root: the project's folder.
-        unused: imports that do not count, because the job takes nothing from them.
+    A module's data, `<module>.yaml` beside it, belong to it. The digest of a Python file is that of
+    its syntax tree without docstrings, so that reworded comments and docstrings change no digest.
+    Imports that are `unused` do not count, because the job takes nothing from them.
     """
     cut = {(root / importer, root / imported) for importer, imported in unused}
     files = sorted(_closure([root / source for source in sources], root, cut))

@@ -40,11 +40,9 @@ _FACT = re.compile(r"([a-z]+): (.*)")
 
 @contextlib.contextmanager
 def job_log(path: str | Path, facts: Mapping[str, object]) -> Iterator[None]:
-    """Send stdout, stderr and the library's `logging` messages of a block to a job's log.
+    """Send stdout, stderr and the library's `logging` messages of a block to a new log of a job.
 
-    Args:
-        path: the log. An older one is replaced.
-        facts: what is known before the job starts, a line each. Keys are lower-case words.
+    It begins with `facts`, a line each, whose keys are lower-case words.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,11 +96,7 @@ def cost(paths: Iterable[str | Path]) -> dict[str, float | None]:
 
 
 def failures(folder: str | Path, since: float) -> Iterator[tuple[Path, str]]:
-    """Logs below `folder` of unfinished jobs, if written after `since` (seconds since 1970).
-
-    Returns:
-        Pairs of log and cause, oldest first.
-    """
+    """Logs and causes of jobs that did not finish, if written after `since` (s since 1970)."""
     logs = [path for path in Path(folder).rglob("*.log") if path.stat().st_mtime >= since]
     for path in sorted(logs, key=lambda path: path.stat().st_mtime):
         outcome = read(path).get("outcome", "ended without a message: killed, or out of memory")
