@@ -15,12 +15,7 @@ NORMAL_FROM = 1e6
 
 
 def quantile(freedom: ArrayLike = np.inf, *, level: float = 0.95) -> np.ndarray:
-    """Half of an interval, in standard errors.
-
-    Args:
-        freedom: degrees of freedom, > 0; NaN where there is no interval.
-        level: coverage of the interval, in (0, 1).
-    """
+    """Half of an interval of that coverage, in standard errors; NaN where the freedom is."""
     freedom, tail = np.asarray(freedom, float), (1 + level) / 2
     return np.where(freedom >= NORMAL_FROM, ndtri(tail), stdtrit(freedom, tail))
 

@@ -20,10 +20,8 @@ MANY = 10**9
 def stream(purpose: str, *key: object) -> np.random.Generator:
     """The generator of a purpose and a key. Generators of different keys are independent.
 
-    Args:
-        purpose: what is drawn, such as 'relevance noise'.
-        key: what tells such draws apart, such as seed, split and strength. Numbers count by
-            value: 1 and 1.0 are the same key.
+    The key, such as seed, split and strength, tells draws of a purpose apart. Numbers count by
+    value: 1 and 1.0 are the same key.
     """
     parts = [purpose, *(float(part) if isinstance(part, int | float) else part for part in key)]
     digest = hashlib.sha256(repr(parts).encode()).digest()
@@ -49,9 +47,6 @@ def draw_clicks(
     rng: np.random.Generator, clicked: np.ndarray, shown: np.ndarray, size: np.ndarray
 ) -> np.ndarray:
     """[cells] clicks on `size` of the impressions of each cell, drawn without replacement.
-
-    Args:
-        clicked, shown, size: [cells] integers, clicked <= shown and size <= shown.
 
     From `MANY` impressions the hypergeometric law is a binomial if it has few clicks or draws, else
     a normal law, rounded.

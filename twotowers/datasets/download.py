@@ -19,13 +19,8 @@ RETRIES = 3
 def locate(source: Source, folder: str | Path) -> dict[str, Path]:
     """The files of the train, validation and test split, verified.
 
-    Args:
-        source: The data set.
-        folder: The folder below which `source.splits` lie, or the folder of the files
-            themselves (for MSLR: the parent of Fold1, or Fold1).
-
-    Returns:
-        Path of each split's file.
+    They lie below `folder`, or it is the folder of the files themselves (for MSLR: the parent of
+    Fold1, or Fold1).
     """
     folder = Path(folder)
     paths = _find(source, folder)
@@ -42,17 +37,10 @@ def locate(source: Source, folder: str | Path) -> dict[str, Path]:
 
 
 def fetch(source: Source, folder: str | Path) -> Path:
-    """Download the archive of a public source and unpack it.
+    """Download the archive of a public source and unpack it, in a folder that is created if absent.
 
     The archive gets its name only when it is complete and has its checksum, which a public source
     has. An archive that exists is not downloaded again.
-
-    Args:
-        source: The data set.
-        folder: The folder for the archive and its files. It is created if absent.
-
-    Returns:
-        The folder.
     """
     folder = Path(folder)
     if source.access != "public":

@@ -18,22 +18,15 @@ LARGEST = np.finfo(np.float32).max
 
 
 def read_letor(path: str | Path, *, width: int, label_max: float = np.inf) -> Rankings:
-    """Read a LETOR file with scikit-learn. Memory holds the returned arrays and a chunk of text.
+    """Read a LETOR file, perhaps with `.gz`, with scikit-learn.
 
-    Features that a row does not name are 0. A number beyond the range of float32 becomes
-    the largest float32 of its sign: Istella writes 1.79769313486e+308 for "very large".
-    Queries are in the order of their first row. If the rows of a query are apart, the later ones
-    are moved up behind the earlier ones. This takes a second copy of the features.
-
-    Args:
-        path: The text file, perhaps with `.gz`. Comments (`#` to the end of the line), blank lines
-            CRLF line ends and a mark of UTF-8 are allowed.
-        width: Number of features.
-        label_max: The highest allowed label. Labels start at 0.
-
-    Returns:
-        Rankings with features [rows, width] float32, all finite. `document` numbers the rows of
-        a query from 0 in file order.
+    Features [rows, width] float32 that a row does not name are 0. A number beyond the range of
+    float32 becomes the largest float32 of its sign: Istella writes 1.79769313486e+308 for "very
+    large". Labels are from 0. Queries are in the order of their first row, and `document` numbers
+    the rows of a query from 0 in file order. If the rows of a query are apart, the later ones are
+    moved up behind the earlier ones. This takes a second copy of the features; else memory holds
+    the arrays and a chunk of text. Comments (`#` to the end of the line), blank lines, CRLF line
+    ends and a mark of UTF-8 are allowed.
 
     Example:
         >>> _ = Path("train.txt").write_text("2 qid:7 1:.5 # a comment\\n0 qid:7 2:3\\n")

@@ -15,27 +15,16 @@ BLOCK_ROWS = 4096
 
 
 def signed_log1p(x: np.ndarray) -> np.ndarray:
-    """ln(1 + |x|) with the sign of x. It squashes both tails and keeps order and zeros.
-
-    Returns:
-        A new array of the same shape; float32 stays float32.
-    """
+    """ln(1 + |x|) with the sign of x. It squashes both tails and keeps order, zeros and float32."""
     result = np.log1p(np.abs(x))
     return np.copysign(result, x, out=result)
 
 
 def rescale_labels(label: np.ndarray, label_max: float) -> np.ndarray:
-    """Map labels linearly from [0, label_max] to [0, 4].
+    """Map labels [rows] linearly from [0, label_max] to [0, 4].
 
     The gain 2^label - 1 then means the same on every data set. The labels 0, 1, 2 of MQ2008 become
     0, 2, 4. Labels that already have the range stay as they are.
-
-    Args:
-        label: [rows] in [0, label_max].
-        label_max: The highest label of the data set, above 0.
-
-    Returns:
-        [rows] float32 in [0, 4].
     """
     return (label * (4 / label_max)).astype(np.float32)
 
@@ -43,12 +32,7 @@ def rescale_labels(label: np.ndarray, label_max: float) -> np.ndarray:
 def truncate(rankings: Rankings, top: int) -> Rankings:
     """Keep the `top` documents with the highest labels of each query, as published.
 
-    Args:
-        rankings: At least one row.
-        top: List length, 1 or more. Shorter lists are kept whole.
-
-    Returns:
-        Rankings with lists in descending order of labels. Ties stay in file order.
+    Lists are then in descending order of labels. Ties stay in file order.
     """
     return rankings.take(_top_rows(rankings, top))
 
@@ -56,16 +40,8 @@ def truncate(rankings: Rankings, top: int) -> Rankings:
 def preprocess(rankings: Rankings, *, top: int = 25, label_max: float = 4) -> Rankings:
     """Truncate lists, drop irrelevant queries, squash features, rescale labels to 0-4.
 
-    Rows are selected first, so that memory holds the input and one copy of the kept rows.
-
-    Args:
-        rankings: Raw features and labels in [0, label_max].
-        top: List length; see `truncate`.
-        label_max: The highest label of the data set; see `rescale_labels`.
-
-    Returns:
-        Rankings with at most `top` documents per query in descending order of labels, features
-        after `signed_log1p`, and labels in [0, 4].
+    Lists are in descending order of labels. Rows are selected first, so that memory holds the input
+    and one copy of the kept rows.
     """
     relevant = _relevant_rows(rankings)
     rows = _top_rows(rankings, top)
@@ -84,21 +60,12 @@ LARGEST = 1e9
 def preprocess_stratified(
     rankings: Rankings, *, most: int, log1p: bool, label_max: float = 4, seed: int = 0
 ) -> Rankings:
-    """Cut long lists so that the shares of their labels stay (Hager 2026, Section 2.5.1).
+    """Cut long lists to `most` so that the shares of their labels stay (Hager 2026, Section 2.5.1).
 
-    Of a list of n documents, label l keeps most * n_l / n of its n_l documents, rounded down;
-    what is missing goes to the largest remainders, the lower label first. Which documents, is
-    drawn. All queries stay, those without a relevant document too.
-
-    Args:
-        rankings: Raw features and labels in [0, label_max].
-        most: Documents that a list keeps at most, 1 or more.
-        log1p: Whether features are cut to +-1e9 and then transformed by `signed_log1p`.
-        label_max: The highest label of the data set, as in `rescale_labels`.
-        seed: Of the draw.
-
-    Returns:
-        Rankings in the order of the file, labels in [0, 4].
+    Of a list of n documents, label l keeps most * n_l / n of its n_l documents, rounded down; what
+    is missing goes to the largest remainders, the lower label first. Which documents, is drawn. All
+    queries stay, those without a relevant document too. `log1p`: features are cut to +-1e9 and then
+    transformed by `signed_log1p`. The order is that of the file, labels are in [0, 4].
     """
     kept = rankings.take(np.sort(_stratified_rows(rankings, most, stream("truncation", seed))))
     if log1p:
@@ -135,22 +102,16 @@ def preprocess_ultra(
 ) -> dict[str, Rankings]:
     """Prepare a data set as the ULTRA framework does, which Chen et al. (2024) used.
 
-    Lists of fewer than two documents and queries without a relevant document are dropped from
-    every split. Then each column is scaled to [-1, 1] by its lowest and highest value over all
-    splits. A constant column becomes 0. Labels and list lengths stay.
+    Lists of fewer than two documents and queries without a relevant document are dropped from every
+    split. Then each column is scaled to [-1, 1] by its lowest and highest value over all splits. A
+    constant column becomes 0. Labels and list lengths stay. With `logarithm`, a column's distance x
+    from its lowest value first becomes log10(x + 1), as for Istella-S, whose columns span many
+    orders of magnitude.
 
     The framework's documentation removes irrelevant queries from validation and test only. Its
     scripts remove them from the training split, too, and the paper's counts of queries (Table 3)
     and nodes (Table 4) agree with the scripts. The scripts map an entry that is left out of a
     sparse file to 0, the middle of the range. Here such an entry is a 0 like any other.
-
-    Args:
-        splits: Raw rankings by split, all of the same width.
-        logarithm: Whether a column's distance x from its lowest value first becomes
-            log10(x + 1), as for Istella-S, whose columns span many orders of magnitude.
-
-    Returns:
-        The splits by the same names, with features in [-1, 1].
     """
     kept = {name: rankings.take(_ultra_rows(rankings)) for name, rankings in splits.items()}
     low = np.min([rankings.features.min(0) for rankings in kept.values()], axis=0)

@@ -86,15 +86,10 @@ def source(name: str) -> Source:
 def source_from_config(mapping: Mapping[str, Any]) -> Source:
     """A data set that the user declares: a local folder of LETOR files, or a click log.
 
-    Args:
-        mapping: The keys `name` and `splits` (files relative to the folder). LETOR files are the
-            train, validation and test split, and need `width` (number of features) and
-            `label_max` (the highest label). A click log is one file, `log`, and needs `format`;
-            with format "vectors" or "baidu" it may have `annotations`, too.
-            It may have `reading`, the settings of the format's reader.
-
-    Returns:
-        A Source with access "local" and no checksums.
+    The keys are `name` and `splits` (files relative to the folder). LETOR files are the train,
+    validation and test split, and need `width` (number of features) and `label_max` (the highest
+    label). A click log is one file, `log`, and needs `format`; with format "vectors" or "baidu" it
+    may have `annotations`, too. It may have `reading`, the settings of the format's reader.
     """
     where, rest = "data source", {"format": LETOR, "reading": {}}
     if not isinstance(mapping, Mapping):

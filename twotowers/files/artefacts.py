@@ -65,16 +65,10 @@ def check_ending(path: str | Path, *endings: str) -> None:
 
 
 def check_target(path: str | Path, log: Source, *endings: str, what: str = "the log") -> None:
-    """Raise InputError if a file cannot be written there, or would replace a log's file.
+    """Raise InputError if a file cannot be written there, or would replace a file of `log`.
 
     Its folder exists, so that a mistyped one is not made. Commands call it before work that may
-    take hours.
-
-    Args:
-        path: the file to write.
-        log: what is read.
-        endings: those that the path may have; none for any.
-        what: is read, in words.
+    take hours. The path has one of `endings`, or any without; `what` is in words what is read.
     """
     path = Path(path)
     temporary = _temporary(path)
@@ -98,11 +92,8 @@ def check_target(path: str | Path, log: Source, *endings: str, what: str = "the 
 def files_of(path: Source) -> list[Path | Frame]:
     """The files that a path means: itself; or, of a pattern such as `part-*.parquet`, all that fit.
 
-    A frame means itself. `**` stands for folders within each other. Files of 0 bytes, as programs
-    leave them for parts without rows, are left out.
-
-    Returns:
-        in the order of their names.
+    They are in the order of their names. A frame means itself. `**` stands for folders within each
+    other. Files of 0 bytes, as programs leave them for parts without rows, are left out.
     """
     if isinstance(path, Frame):
         return [path]

@@ -51,19 +51,13 @@ WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 def read_batches(
     path: Source, columns: Sequence[str], *, rows: int = ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """Read some columns of a table of any size.
+    """Read some columns of a table of any size; of parquet and feather, at most `rows` at a time.
 
-    Args:
-        path: a .parquet, .csv, .tsv, .ndjson (these perhaps with .gz, .bz2 or .zst), .feather or
-            .arrow file; or a frame. Text may have any of `SEPARATORS`.
-        columns: the wanted columns.
-        rows: the most rows of a batch, of a parquet or feather file.
+    A .parquet, .csv, .tsv, .ndjson (these perhaps with .gz, .bz2 or .zst), .feather or .arrow file;
+    or a frame. Text may have any of `SEPARATORS`. Columns of a csv file are text, as in the file.
+    Empty text is a missing value.
 
-    Yields:
-        Batches of these columns, in this order. Columns of a csv file are text, as in the file.
-        Empty text is a missing value.
-
-    Examples:
+    Example:
         >>> _ = Path("log.csv").write_text("query,clicks\\n7,0\\n007,1\\n")
         >>> [batch.to_pydict() for batch in read_batches("log.csv", ["query"])]
         [{'query': ['7', '007']}]

@@ -43,13 +43,9 @@ def in_order(
 ) -> Iterator[Result]:
     """Yield `work(part)` for each part, in the order of the parts.
 
-    Threads are only a few parts ahead of what has been taken, so that few results are in memory.
-
-    Args:
-        work: what to do.
-        parts: on what.
-        cells: how many entries all parts have together. This thread works on CELLS or fewer by
-            itself, because it takes longer to start others.
+    Threads are only a few parts ahead of what has been taken, so that few results are in memory. If
+    all parts have CELLS entries together or fewer, this thread works by itself, because it takes
+    longer to start others.
 
     Example:
         >>> [int(part) for part in in_order(lambda rows: rows.start, [slice(0, 5), slice(5, 9)])]

@@ -21,13 +21,10 @@ SAMPLE = 1_000
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Keeps the state of a training.
+    """Keeps the state of a training in a file; without one, nothing.
 
-    A file has each array of the state, in the order of JAX, and how far the training is.
-
-    Attributes:
-        path: the file; None keeps nothing.
-        fit: a digest of settings, seed and data, since a state is of no use to another fit.
+    It has each array of the state, in the order of JAX, and how far the training is; and a digest
+    of settings, seed and data, since a state is of no use to another fit.
     """
 
     path: Path | None
@@ -35,12 +32,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, path: str | Path | None, *about: Any) -> Checkpoint:
-        """The checkpoint of a fit.
-
-        Args:
-            path: the file.
-            about: settings, seed and data, of which arrays are sampled.
-        """
+        """The checkpoint of a fit about settings, seed and data, of which arrays are sampled."""
         if path is None:
             return cls(None)
         digest = hashlib.sha256()

@@ -101,13 +101,10 @@ class Rows:
     def whole(
         self, column: pa.Array, field: str, low: int = 0, hint: str = "", high: int = MOST
     ) -> np.ndarray:
-        """Counts or positions, as int64.
+        """Counts or positions, as int64, from `low` to `high`.
 
-        Args:
-            column: integers, floats without a fraction, booleans, or text that holds one of these.
-            field: the column's name.
-            low, high: the lowest and the highest allowed value.
-            hint: what else an error says after what is expected.
+        The column has integers, floats without a fraction, booleans, or text that holds one of
+        these. `hint` is what else an error says after what is expected.
         """
         expected = f"a whole number from {low} {'on' if high == MOST else f'to {high}'}{hint}"
         self.present(column, field, expected)
@@ -131,13 +128,9 @@ class Rows:
     def runs(
         self, column: pa.Array | pa.ChunkedArray, field: str, expected: str, *, others: str
     ) -> np.ndarray:
-        """The first row of each run of equal values. No value returns after others.
+        """The first row of each run of equal values. None is missing, or returns after others.
 
-        Args:
-            column: without missing values.
-            field: the column's name.
-            expected: what was expected, in words.
-            others: what the other values are, in words.
+        `others` are the other values, in words.
         """
         changes = pc.not_equal(column.slice(1), column.slice(0, max(len(column) - 1, 0)))
         starts = np.append(0, np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1)
@@ -173,12 +166,8 @@ class Rows:
     ) -> np.ndarray:
         """[rows, width] float32: lists of one length, of finite numbers.
 
-        Args:
-            column: of lists.
-            field: the column's name.
-            width: of vectors before; None if there were none.
-            expected: of the type.
-            kind: see `floats`.
+        `width` is that of vectors before, None if there were none; `expected` is of the type;
+        `kind` is as of `floats`.
         """
         if not hasattr(column, "value_lengths"):
             raise wrong_type(kind or column.type, field, self.path, expected)
@@ -224,15 +213,9 @@ def whole_runs(
 ) -> Iterator[tuple[Rows, pa.Table, np.ndarray]]:
     """Cut a file's rows into batches that end where a run of rows ends.
 
-    Args:
-        tables: the rows, in batches whose last run may go on in the next batch.
-        starts: rows and their place -> the first row of each run, as `Rows.runs` finds them.
-        path: the file.
-        field: the column that tells runs apart.
-        what: what a run is called in messages, such as "page".
-
-    Yields:
-        the place of a batch in the file, its rows, and the first row of each of its runs.
+    A batch of `tables` may end within a run. `starts` gives the first row of each run, as
+    `Rows.runs` finds them; `what` is what a run is called in messages, such as "page". Yields the
+    place of a batch in the file, its rows, and the first row of each of its runs.
     """
     waiting, rows = None, Rows(path)
     for table in tables:

@@ -10,13 +10,7 @@ import pandas as pd
 
 
 def number_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number distinct rows in the order of their first occurrence.
-
-    Args:
-        rows: [rows, columns] integers.
-
-    Returns:
-        [rows] number of each row; [distinct] where each of them occurs first.
+    """Number distinct rows of integers in the order in which they occur first; and where they do.
 
     Example:
         >>> number, first = number_rows(np.array([[1, 2], [3, 4], [1, 2]]))

@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A table in memory, in the place of a file. Messages call it "the frame".
-
-    Attributes:
-        table: its columns, under distinct names.
-    """
+    """A table in memory, of distinct names, in the place of a file: "the frame" in messages."""
 
     table: pa.Table
 

@@ -82,15 +82,9 @@ class Rankings:
 
 
 def pad(values: np.ndarray, offsets: np.ndarray, length: int) -> np.ndarray:
-    """Lay ragged rows out as a rectangle, with zeros behind the end of each list.
+    """Lay ragged rows out as [queries, length, ...], with zeros behind the end of each list.
 
-    Args:
-        values: [rows, ...].
-        offsets: [queries + 1] row offsets.
-        length: the list length of the rectangle. No list may be longer.
-
-    Returns:
-        [queries, length, ...] of the same dtype.
+    `offsets` [queries + 1] are of rows. No list may be longer.
     """
     lengths = np.diff(offsets)
     padded = np.zeros((len(lengths), length, *values.shape[1:]), values.dtype)
@@ -104,16 +98,9 @@ def mask(lengths: np.ndarray, length: int) -> np.ndarray:
 
 
 def rank(rankings: Rankings, scores: np.ndarray, *, top: int | None = None) -> Rankings:
-    """Sort the documents of each query.
+    """Sort the documents of each query by scores [rows], the highest first, and keep `top`, or all.
 
-    Args:
-        rankings: the documents.
-        scores: [rows]; higher ranks first. Ties stay in order, so that documents with the same
-            features are neighbours.
-        top: documents to keep per query, at least 1; None for all.
-
-    Returns:
-        Rankings in which the place of a document in its list is its rank.
+    Ties stay in order, so that documents with the same features are neighbours.
     """
     offsets = rankings.offsets
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))

@@ -68,12 +68,7 @@ def matrix_of(column: pa.ChunkedArray) -> np.ndarray:
 
 @contextmanager
 def opened(path: str | Path, dictionaries: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
-    """Open a parquet file for reading.
-
-    Args:
-        path: the file.
-        dictionaries: text columns to read as indices into their distinct values.
-    """
+    """Open a parquet file; `dictionaries` are text columns to read as indices into their values."""
     try:
         # Arrow would take `key=value` in a path for a column, so it gets an open file. With its
         # buffer, Arrow would keep all of the file that it has read.
@@ -130,19 +125,12 @@ def write_batches(
     schema: pa.Schema | None = None,
     **options: object,
 ) -> int:
-    """Write batches as a parquet file, all or nothing, one batch in memory at a time.
+    """Write batches of one schema as a parquet file, all or nothing; the number of rows.
 
-    Args:
-        path: the file.
-        batches: of one schema.
-        group: rows of a row group; the file then has the same bytes however rows are cut into
-            batches. None: each batch is a row group.
-        seen: numbers for the file's metadata, read after the last batch.
-        schema: of a file without batches.
-        options: of `pyarrow.parquet.ParquetWriter`.
-
-    Returns:
-        The number of rows.
+    One batch is in memory at a time. With `group` rows in a row group, the file has the same bytes
+    however rows are cut into batches; without, each batch is a row group. `seen` has numbers for
+    the metadata, read after the last batch; the schema is of a file without batches; options are of
+    `pyarrow.parquet.ParquetWriter`.
     """
     rows, writer, waiting = 0, None, []
     options = {"compression": "zstd", "compression_level": 1, **options}

@@ -73,10 +73,6 @@ def line_of(path: str | Path, keys: Sequence[str | int]) -> int | None:
     """The line of a YAML file that has a key: of the deepest of nested keys that the file has.
 
     A key with parts in braces stands for all names of its form.
-
-    Args:
-        path: the file.
-        keys: names and numbers of entries, from the outermost.
     """
     return _found(path, keys)[1]
 

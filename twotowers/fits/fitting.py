@@ -146,12 +146,8 @@ def fit_click_model(
 class Fitter:
     """A click model and how to fit it, all of it checked. `fitter` makes one.
 
-    Attributes:
-        name: of the model.
-        model: the click model.
-        prior: a prior, or the name of one that follows from the log.
-        positions: of the longest page; that of the log if None.
-        iterations, tolerance: of EM.
+    The prior may be the name of one that follows from the log; positions are those of the log if
+    None.
     """
 
     name: str

@@ -55,12 +55,7 @@ def chosen_prior(
     A fifth of the pages is held out, and each prior is judged by the conditional perplexity of
     their clicks, the mean over positions. Nelder and Mead's search finds mean and trials together.
     Other parts keep one success in two trials: they have few probabilities, so their prior matters
-    little.
-
-    Args:
-        log: with pages.
-        model_name, model, positions: as of a fit.
-        fitted: fits the model to statistics with a prior.
+    little. `fitted` fits the model to statistics with a prior.
     """
     check_pages(log)
     longest = log.longest if positions is None else positions
@@ -99,11 +94,7 @@ def rate_prior(model: ClickModel, rates: tuple[float, float]) -> Prior:
     """Two imagined trials of every probability, one of which succeeds; of attraction by the log.
 
     Attraction has the click rate of the first position, which users examine; or of all positions,
-    if the model knows no positions.
-
-    Args:
-        model: the click model.
-        rates: clicks per impression at the first position, and at all.
+    if the model knows no positions. `rates` are both.
     """
     if model.parts.get("attraction") != PER_DOCUMENT:
         return Prior(1.0, TRIED)

@@ -65,12 +65,9 @@ def differing(table: pd.DataFrame, queries: np.ndarray) -> np.ndarray:
     """[positions] whether ratios to the first position differ by more than their errors.
 
     Both errors are of logarithms and add up as if independent. Student's quantile is that of
-    `LEVEL`, divided by the number of positions.
-
-    Args:
-        table: position, estimate and error of the fit, and `CONDITIONAL`; the first row is what
-            others are compared with.
-        queries: [positions] effective number of queries behind the conditional estimate.
+    `LEVEL`, divided by the number of positions; `queries` [positions] is the effective number of
+    them behind the conditional estimate. The table has position, estimate and error of the fit, and
+    `CONDITIONAL`; others are compared with its first row.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.log(table["estimate"] / table["estimate"].iloc[0])
@@ -101,12 +98,9 @@ def lines(table: pd.DataFrame, curve: Curve) -> Iterator[str]:
 
 
 def warnings(curve: Curve, but: str, *, more: bool = False) -> Iterator[str]:
-    """Warnings of positions on which the log has no evidence, or hardly any.
+    """Warnings of positions on which the log has hardly any evidence, where a fit does `but`.
 
-    Args:
-        curve: the conditional estimate.
-        but: what a fit does there.
-        more: whether there is a warning besides.
+    `more`: whether there is a warning besides.
     """
     position = curve.names["position"].to_numpy()
     unknown = np.isnan(curve.estimate) & (curve.reason != NEVER)

@@ -35,14 +35,7 @@ class Reduced(NamedTuple):
 
 
 def reduced(log: ClickLog, name: str, model: ClickModel, positions: int | None) -> Reduced:
-    """What a model needs of a log.
-
-    Args:
-        log: the log.
-        name: of the model, for messages.
-        model: the model.
-        positions: of the longest page; that of the log if None.
-    """
+    """What a model needs of a log, with pages of so many positions, or of as many as the log's."""
     if log.counted:
         if model.statistics != CELLS:
             raise InputError(
@@ -74,11 +67,7 @@ def as_read_by(
 ) -> ClickLog:
     """The log, with its gaps closed for a model that has none.
 
-    Args:
-        model: the click model.
-        log: a log of pages.
-        positions: the most that a page may have; None for any number.
-        source: where this number is from, for the message of an InputError.
+    Pages have at most `positions`, a number whose source an InputError names.
     """
     log = log if model.gaps else log.closed()
     if positions is not None and log.longest > positions:
@@ -107,12 +96,8 @@ def pages_to_predict(
     """The pages of a log, as a fitted model sees them; InputError if there are none, or one is
     longer than the fit's pages.
 
-    Args:
-        log: the log.
-        model: the click model. Gaps are closed for one that has no gaps.
-        positions: of the fit's longest page.
-        once: whether equal pages of one row are a page each.
-        bias: columns of numbers that towers of places read.
+    Gaps are closed for a model without. `once`: equal pages of one row are a page each; `bias` are
+    columns of numbers that towers of places read.
     """
     check_pages(log)
     log.holding(bias)
@@ -128,12 +113,10 @@ def pages_to_predict(
 
 
 def predictions(pages: Pages, losses: Sequence[Sequence[np.ndarray]]) -> pd.DataFrame:
-    """What `Fit.predict` returns.
+    """What `Fit.predict` returns; probabilities are means over fits.
 
-    Args:
-        pages: of a log.
-        losses: of each fit -ln P(click or none, as observed): of each document alone, and given
-            the clicks above, [pages, K] each. Probabilities are means over fits.
+    Losses of each fit are -ln P(click or none, as observed): of each document alone, and given the
+    clicks above, [pages, K] each.
     """
     page, place = np.nonzero(pages.where)
     clicked = pages.clicks[page, place]

@@ -46,12 +46,7 @@ def table_of(
     conditional: Curve | None,
     clicks: np.ndarray | None,
 ) -> pa.Table:
-    """Every fitted probability that was tried.
-
-    Args:
-        name, model, positions, estimate, pairs, conditional: the attributes of a `Fit`.
-        clicks: [pairs] of each; None if they are not known.
-    """
+    """Every fitted probability that was tried, from attributes of a `Fit`, and [pairs] clicks."""
     tables: list[pa.Table] = []
     known = estimate.intervals
     ids = {column.name: column.type for column in pairs.schema}
@@ -96,14 +91,10 @@ def examinations_of(attraction: pa.Table, imagined: float, *, independent: bool)
     """[documents] how often users examined each document, in expectation.
 
     It is the number of trials, where these are expected. The trials of a model whose clicks are
-    independent are impressions. There n impressions with examination e tell of attraction a by the
-    information I = n e / (a (1 - a e)), so n e is a I (1 - a e): at most a I, and at most the
-    impressions. A document that users never look at has 0, however often it was shown.
-
-    Args:
-        attraction: estimate, error and trials of each document.
-        imagined: trials of the prior, which are no information of the log.
-        independent: whether trials are impressions, some of which were not examined.
+    `independent` are impressions. There n impressions with examination e tell of attraction a by
+    the information I = n e / (a (1 - a e)), so n e is a I (1 - a e): at most a I, and at most the
+    impressions. A document that users never look at has 0, however often it was shown. Trials of
+    the prior, `imagined`, are no information of the log.
     """
     estimate, error, trials = (
         attraction[name].to_numpy() for name in ("estimate", "error", "trials")
@@ -119,9 +110,7 @@ def examinations_of(attraction: pa.Table, imagined: float, *, independent: bool)
 def product_of(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> pa.Table:
     """Attraction x satisfaction of each document. The errors of both logarithms add up at most.
 
-    Args:
-        attraction, satisfaction: what is known of both.
-        unknown: the satisfaction of documents that were never clicked.
+    `unknown` is the satisfaction of documents that were never clicked.
     """
     one = attraction.to_pandas()
     both = one.merge(

@@ -323,9 +323,7 @@ def measures_of_cells(found: Fitted, split: Split) -> dict[str, float]:
 def likelihood_of_rates(train: Split, test: Split, name: str) -> float:
     """Log-likelihood of held-out clicks by click rates of training, a mean over documents shown.
 
-    Args:
-        train, test: the splits.
-        name: "constant", one rate for all, or "ranks", one per position.
+    "constant" is one rate for all, "ranks" one per position.
     """
     shown, clicked = totals(train, 0, name)
     rate = (clicked + clicked.sum() / shown.sum()) / (shown + 1)

@@ -1,5 +1,6 @@
 """Is a two-tower model of a log wrong? Hausman's test of its curve.
 
+>>> from twotowers.fitting.feature_towers import fit_tower
 >>> rng = np.random.default_rng(0)
 >>> x = rng.normal(size=(2000, 2))
 >>> pair, factor = np.repeat(np.arange(2000), 3), rng.integers(3, size=6000)

@@ -24,7 +24,7 @@ FLOOR = 1e-5
 
 @dataclass(frozen=True)
 class Transfer:
-    """Test queries, which `trees` (`fit_trees`) rank, and [places, width] features to fit them to."""
+    """Test queries, which `trees` (`fit_trees`) rank, and [places, width] features to fit."""
 
     features: np.ndarray
     test: Rankings
@@ -48,7 +48,7 @@ class Transfer:
 
 
 def read_transfer(files: Mapping[str, str], task: Task, trees: Mapping[str, int]) -> Transfer:
-    """The features of the lists shown, of `policy`, `clicks` and `train`, and the `test` queries."""
+    """Features of the lists shown, from `policy`, `clicks`, `train`, and the `test` queries."""
     shown = displayed(files["train"], files["policy"], top=task.positions)
     places = task.splits["train"].where.sum()
     if len(shown.label) != places:

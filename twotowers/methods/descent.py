@@ -41,12 +41,8 @@ Lanes = list[tuple[int, str]]
 def descend(task: Task, model: nnx.Module, train, validation, *own, starts=None) -> Fit:
     """Train a copy of the model per lane, with the task's settings and early stopping.
 
-    Args:
-        task: its training settings, and its lanes.
-        model: what both objectives ask for losses.
-        train, validation: objectives.
-        own: the method's parameters that may be lanes.
-        starts: see `twotowers.fitting.gradient.fit`.
+    `own` are the method's parameters that may be lanes; `starts` as of
+    `twotowers.fitting.gradient.fit`.
     """
     settings = FitSettings(**task.training)
     how: dict[str, Any] = {"seed": task.seed, "checkpoint": task.checkpoint}
@@ -89,12 +85,7 @@ def split_loss(split: Split, lanes: Lanes) -> CountLoss | SessionLoss | StreamLo
 
 
 def session_loss(split: Split, lanes: Lanes) -> SessionLoss:
-    """The objective of some lanes, on sessions.
-
-    Args:
-        split: its inputs and sessions.
-        lanes: for each lane its log and its weighting, which must be "none".
-    """
+    """The objective of some lanes, on sessions. Their weighting must be "none"."""
     logs = [split.sessions[log] for log, _ in lanes]
     columns = {name: np.stack([getattr(log, name) for log in logs]) for name in PAGE_COLUMNS}
     return jax.device_put(SessionLoss(split.inputs, **columns))
@@ -108,15 +99,11 @@ def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
 
 
 def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
-    """The objective of some lanes, on counts.
+    """The objective of some lanes, on counts; of all logs, unweighted, if None.
 
     It is the mean over a session's documents, then over sessions. With weighting "impressions" it
     is the sum over a session's documents, then the mean over sessions. With weighting "queries" it
     is the sum over a query's cells, then the mean over the queries that were asked.
-
-    Args:
-        split: its inputs and counts.
-        lanes: for each lane its log and its weighting; all logs, unweighted, if None.
     """
     visits = split.counts.sessions
     # The mean number of documents on a page: a real page may show a part of the known documents.

@@ -230,15 +230,9 @@ def _page_scores(model, inputs):
 
 
 def starts_of(task: Task, model: TwoTowers, start: str | Lane) -> jax.Array | None:
-    """The `starts` of `twotowers.fitting.gradient.fit`.
+    """The `starts` of `twotowers.fitting.gradient.fit`: [lanes, parameters of a model].
 
-    Args:
-        task: its users and data.
-        model: a freshly initialised model, whose parameters are the start "random".
-        start: the name of a start, or lanes.
-
-    Returns:
-        [lanes, parameters of a model]; None if all lanes start at random.
+    Parameters of the fresh model are the start "random"; None if all lanes start so.
     """
     names = task.each(start)
     if set(names) == {"random"}:

@@ -42,13 +42,10 @@ def fit_lanes(
     prior_mean: float | Lane,
     **how,
 ) -> list[Fitted]:
-    """Fit every lane's training log, with the prior that the lane says.
+    """Fit every lane's training log, with the prior that the lane says (`pseudo_counts`).
 
-    Args:
-        task: its tower must be "embedding".
-        estimator: `fit_counts` or `fit_em` of `twotowers.fitting.em`.
-        prior, prior_mean: see `twotowers.fitting.prior.pseudo_counts`.
-        how: further arguments of the estimator.
+    The task's tower must be "embedding"; the estimator is `fit_counts` or `fit_em`, with arguments
+    `how`.
     """
     fitted = []
     priors = zip(task.each(prior), task.each(prior_mean), strict=True)

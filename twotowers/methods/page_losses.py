@@ -31,12 +31,8 @@ def train(
 ) -> Fit:
     """Train a copy of the model per lane, with early stopping on the same loss.
 
-    Args:
-        task: its training settings, and its lanes.
-        model: what the loss asks for logits.
-        loss: of `twotowers.losses.pages`.
-        own: the method's parameters that may be lanes.
-        given: split -> [lanes, positions] or [lanes, pages, positions] numbers that the loss reads.
+    `own` are the method's parameters that may be lanes; `given`: split -> [lanes, positions] or
+    [lanes, pages, positions] numbers that the loss, of `twotowers.losses.pages`, reads.
     """
     parts = [
         page_loss(task, split, loss, given and given(split)) for split in ("train", "validation")
@@ -97,15 +93,9 @@ def fitted_of(result: Fit, lane: int, **further) -> Fitted:
 def position_based_losses(
     relevance: np.ndarray, examined: np.ndarray, clicks: np.ndarray
 ) -> np.ndarray:
-    """-ln P(click or none, as observed) with P(click) = e s(f), finite for all finite f.
+    """-ln P(click or none, as observed) in nats with P(click) = e s(f), finite for all finite f.
 
-    Args:
-        relevance: [...] logits f.
-        examined: [...] propensities e in (0, 1].
-        clicks: [...] bool.
-
-    Returns:
-        [...] float64 in nats.
+    Logits f, propensities e in (0, 1] and clicks are [...].
 
     Example:
         >>> losses = position_based_losses(np.array([0.0, 50.0]), np.array([0.5, 1.0]), False)

@@ -100,9 +100,7 @@ class Split:
     def on_pages(self, log: int, scores: Callable) -> np.ndarray:
         """[sessions, positions] scores of the document at each position of a log's pages.
 
-        Args:
-            log: its number.
-            scores: inputs [pages, positions, ...] -> [pages, positions].
+        `scores`: inputs [pages, positions, ...] -> [pages, positions].
         """
         rows = self.rows(log)
         starts = range(0, len(rows), PAGES)
@@ -156,23 +154,16 @@ class Task:
         return 1 + max(int(np.max(split.numbers, initial=-1)) for split in self.splits.values())
 
     def each(self, given: Any) -> list:
-        """[lanes] the value of a method's parameter in each lane.
-
-        Args:
-            given: a `Lane`, or the value of all lanes.
-        """
+        """[lanes] the value of a method's parameter, a `Lane` or one for all, in each lane."""
         if not isinstance(given, Lane):
             return [given] * len(self.lanes)
         return [values[given.column] for _, values in self.lanes]
 
     def varied(self, *own: Any) -> dict[str, list]:
-        """Argument `varied` of `twotowers.fitting.gradient.fit`.
+        """Argument `varied` of `fitting.gradient.fit`, without the method's `own` parameters.
 
         It holds [lanes] numbers of towers, heads and training, by column. If examination is known,
         it also holds its [lanes, positions] logits.
-
-        Args:
-            own: the method's parameters that may be lanes, which are left out.
         """
         known = {each.column for each in own if isinstance(each, Lane)}
         columns = [column for column in self.lanes[0][1] if column not in known]

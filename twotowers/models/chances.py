@@ -123,10 +123,6 @@ class Share(NamedTuple):
     Its methods are those of `Chance`, without logarithms, which take most of the time of EM. It is
     for probabilities of one event each: a product of many would be too small for a number.
 
-    Attributes:
-        value: p.
-        other: 1 - p.
-
     Example:
         >>> fair, rare = Share.of(np.array(0.5)), Share.of(np.array(0.25))
         >>> (fair & rare).other.item(), fair.mix(rare, ~rare).value.item()
@@ -182,14 +178,8 @@ def certain(like: Array) -> Chance:
 def over_positions(step: Callable, start, columns):
     """Scan along the last axis in order, and stack what `step` returns at each position.
 
-    Args:
-        step: (carry, column) -> (carry, found), for NumPy and JAX arrays.
-        start: the first carry.
-        columns: a pytree (tuples and dictionaries) of arrays [..., K]. A column is the same tree
-            with arrays [...].
-
-    Returns:
-        a pytree like `found`, of arrays [..., K].
+    `step`: (carry, column) -> (carry, found), for NumPy and JAX arrays. Columns are a pytree
+    (tuples and dictionaries) of arrays [..., K]; a column is the same tree with arrays [...].
     """
     if any(numbers_of(leaf) is not np for leaf in _leaves(columns)):
         # Imported here because simulations run without JAX. `scan` compiles the body once.

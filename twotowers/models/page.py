@@ -204,23 +204,15 @@ class SimplifiedModel(ChainModel):
         return {"attraction": (clicks, examined)} | self.counted_behind(clicks, went_on)
 
     def counted_behind(self, clicks: np.ndarray, went_on: np.ndarray) -> Credits:
-        """Successes and trials of the parts that act after a click: [pages, K] bool.
+        """Successes and trials of the parts that act after a click, [pages, K] bool.
 
-        Args:
-            clicks: which documents were clicked.
-            went_on: which of the clicks were not the last of their page.
+        `went_on`: which of the clicks were not the last of their page.
         """
         raise NotImplementedError
 
 
 def lay_out(values: Mapping[str, Array], parts: Mapping[str, str], pair: Array) -> dict[str, Array]:
-    """Spread the parts per document from pairs [pairs] to pages [..., K]; keep the other parts.
-
-    Args:
-        values: the values of each part.
-        parts: part -> its kind, such as `PER_DOCUMENT`.
-        pair: [..., K] number of the query-document pair at each position.
-    """
+    """Spread the parts per document from pairs [pairs] to pages [..., K]; keep the other parts."""
     return {
         name: value[pair] if parts[name] == PER_DOCUMENT else value
         for name, value in values.items()

@@ -21,22 +21,12 @@ HIDDEN = 16
 def relevance(
     name: str, labels: np.ndarray, features: np.ndarray, *, seed: int, split: str, padding: int = 0
 ) -> np.ndarray:
-    """Relevance of each document in [0, 4].
+    """Relevance of each document in [0, 4]: 'annotated', 'linear' (Eq. 23) or 'deep' (Eq. 24).
 
     All splits of a seed share the weights of a synthetic function. Each split draws its own noise.
-    Scaling uses the percentiles of the split itself, as the published code does.
-
-    Args:
-        name: 'annotated', 'linear' (Eq. 23) or 'deep' (Eq. 24).
-        labels: [rows] annotated relevance in [0, 4].
-        features: [rows, width].
-        seed: seed of weights and noise.
-        split: name of the split, for its noise.
-        padding: number of documents with zero features that the percentiles include. The
-            published code pads short lists with such documents before it scales.
-
-    Returns:
-        [rows] float32.
+    Scaling uses the percentiles of the split itself, as the published code does, with so many
+    documents of zero features as `padding`: the code pads short lists with such documents before it
+    scales.
 
     Example:
         >>> labels, features = np.array([0, 4]), np.zeros((2, 3))
@@ -92,14 +82,9 @@ SYNTHETIC = {"linear": linear, "deep": deep}
 
 
 def rescale(scores: np.ndarray, empty: Sequence[float] | np.ndarray = ()) -> np.ndarray:
-    """Clip to the 5th and 95th percentile, then map these to 0 and 4.
+    """Clip to the 5th and 95th percentile, then map these to 0 and 4, as float32.
 
-    Args:
-        scores: [rows] scores of documents.
-        empty: [padding] further scores that only the percentiles include.
-
-    Returns:
-        [rows] float32 in [0, 4].
+    `empty` are further scores that only the percentiles include.
 
     Example:
         >>> rescale(np.arange(101.0))[[0, 5, 50, 95, 100]]

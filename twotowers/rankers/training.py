@@ -52,21 +52,12 @@ def train_ranker(
 ):
     """Train the logging policy's ranker on all relevance labels of the training queries.
 
-    Early stopping watches the training loss, as published.
-
-    Args:
-        name: 'linear', 'deep', 'svm' (a ranking SVM), 'lambdamart' (boosted trees), or 'expert',
-            which needs no training. Or any other name, if the settings give its `kind`.
-        rankings: the training queries.
-        relevance: [rows] the labels to regress on, in [0, 4].
-        settings: how to train: the values of `FitSettings`, or `share` of the queries and
-            `cost` of a wrong pair for the SVM, or the number of `queries` and what
-            `fit_lambdamart` takes for LambdaMART; and `kind`, 'linear', 'deep' or 'lambdamart', if
-            the name is another.
-        seed: initialises the ranker, orders its batches, draws its dropout or its queries.
-
-    Returns:
-        score(rankings, relevance) -> [rows] float32 scores; higher ranks first.
+    Early stopping watches the training loss, as published. The name is 'linear', 'deep', 'svm' (a
+    ranking SVM), 'lambdamart' (boosted trees), or 'expert', which needs no training; or any other,
+    if the settings give its `kind`. They are the values of `FitSettings`; of the SVM `share` of the
+    queries and `cost` of a wrong pair; of LambdaMART the number of `queries` and what
+    `fit_lambdamart` takes. The result is score(rankings, relevance) -> [rows] float32 scores;
+    higher ranks first.
     """
     settings = dict(settings or {})
     name = settings.pop("kind", name)
@@ -101,13 +92,7 @@ def train_ranker(
 @register_dataclass
 @dataclass(frozen=True)
 class LabelLoss:
-    """Mean squared error to relevance labels over a query's documents; a unit is a query.
-
-    Attributes:
-        features: [queries, documents, width].
-        labels: [queries, documents].
-        where: [queries, documents] bool, False on padding.
-    """
+    """Mean squared error to labels [queries, documents] of a query; a unit is a query."""
 
     features: jax.Array
     labels: jax.Array
@@ -129,13 +114,7 @@ class LabelLoss:
 
 
 def sample_queries(rankings: Rankings, share: float, *, seed: int) -> Rankings:
-    """A random share of the queries, rounded down but at least one, in their order.
-
-    Args:
-        rankings: at least one query.
-        share: in [0, 1].
-        seed: of the draw.
-    """
+    """A random share of the queries, rounded down but at least one, in their order."""
     queries = rankings.queries
     number = max(int(share * len(queries)), 1)
     chosen = stream("queries with labels", seed).choice(queries, number, replace=False)
@@ -143,20 +122,14 @@ def sample_queries(rankings: Rankings, share: float, *, seed: int) -> Rankings:
 
 
 def train_rank_svm(rankings: Rankings, *, cost: float = COST) -> np.ndarray:
-    """Weights of a linear ranking SVM.
+    """Weights [width] of a linear ranking SVM; a score is features @ weights.
 
     It minimises |w|^2 / 2 + (cost / queries) * sum over pairs of max(0, 1 - w (x_i - x_j))^2. A
     pair is two documents of a query, and i has the higher label. `cost` is the published option
     -c, which that program also divides by the queries and multiplies by the sum over pairs. That
     program does not square the hinge. scikit-learn has no solver that converges on a plain hinge
-    with labels this noisy. The squared hinge has its optimum after a few Newton steps.
-
-    Args:
-        rankings: the training queries. Memory grows with their pairs.
-        cost: the cost of a wrong pair, for all queries together.
-
-    Returns:
-        [width] float64 weights. A document's score is features @ weights; higher ranks first.
+    with labels this noisy. The squared hinge has its optimum after a few Newton steps. Memory
+    grows with the pairs.
     """
     # The import is slow, and the other rankers do not need it.
     from sklearn.svm import LinearSVC

@@ -21,17 +21,9 @@ def fit_trees(
     """Fit LightGBM's least-squares trees, with the settings of Chen et al. (2024), Appendix C.3.
 
     The learning rate is 0.1. The published minimum of a leaf's sum of Hessians is 100. Each row has
-    a Hessian of 1, so a leaf has 100 rows or more. There is no other minimum of rows.
-
-    Args:
-        features: [rows, width] of the displayed documents. A vector has a row per display.
-        target: [rows] the learnt relevance.
-        trees: number of trees.
-        leaves: the most leaves of a tree, 2 or more.
-        threads: number of threads. The result does not depend on it.
-
-    Returns:
-        predict([rows, width] features) -> [rows] float64 relevance.
+    a Hessian of 1, so a leaf has 100 rows or more. There is no other minimum of rows. Features are
+    of displays, the target is the learnt relevance. The result, predict([rows, width]) -> [rows]
+    float64, does not depend on the number of threads.
     """
     parameters = {
         "objective": "regression",
@@ -54,18 +46,9 @@ def fit_lambdamart(
 ):
     """Fit LightGBM's LambdaMART, with its other defaults (Hager 2026, Section 2.5.2).
 
-    Gains are 2^label - 1. Pairs are weighted by the difference in nDCG@30.
-
-    Args:
-        rankings: the labelled queries.
-        labels: [rows] whole numbers, 0 to 30.
-        trees: number of trees.
-        leaves: the most leaves of a tree, 2 or more.
-        learning_rate: of each tree.
-        threads: number of threads. The result does not depend on it.
-
-    Returns:
-        predict([rows, width] features) -> [rows] float64 scores; higher ranks first.
+    Gains are 2^label - 1, of whole labels from 0 to 30. Pairs are weighted by the difference in
+    nDCG@30. The result, predict([rows, width] features) -> [rows] float64 scores, does not depend
+    on the number of threads.
     """
     if wrong := set(labels[labels != np.round(labels)].tolist()):
         raise InputError(
@@ -90,13 +73,7 @@ def _boosted(features, target, parameters: dict, *, trees: int, threads: int, li
 
 
 def some_queries(rankings: Rankings, number: int, *, seed: int) -> np.ndarray:
-    """[rows] bool: whether the row's query is among some queries, drawn without replacement.
-
-    Args:
-        rankings: the queries to draw from. If there are at most `number`, all are chosen.
-        number: queries to draw, 1 or more.
-        seed: of the draw.
-    """
+    """[rows] bool: whether the row's query is among `number` drawn ones; all if there are fewer."""
     check_range(number, field="queries", low=1, high=10**9, whole=True)
     queries = rankings.queries
     chosen = stream("queries with labels", seed).choice(

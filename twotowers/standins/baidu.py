@@ -111,12 +111,10 @@ class Law(PageLaw):
 
 @dataclass(frozen=True)
 class Candidates:
-    """Documents of some queries: arrays [queries, candidates].
+    """Documents of queries, [queries, candidates], with traits match, topic, style, form of each.
 
-    Attributes:
-        traits: [queries, candidates, 4] match, topic, style, form.
-        relevance, attraction, satisfaction, score: with variance 1; relevance about the query's
-            own level.
+    Relevance, attraction, satisfaction and score have variance 1; relevance about the query's own
+    level.
     """
 
     traits: np.ndarray
@@ -321,11 +319,9 @@ class World:
         return query[kept], length[kept]
 
     def seen(self, query: np.ndarray, length: np.ndarray, documents: Candidates) -> np.ndarray:
-        """[queries, candidates] bool: the documents that annotators see.
+        """[queries, candidates] bool: the documents that annotators see, by `annotated`.
 
-        Args:
-            query, length: of `annotated`. What is shown does not depend on the lengths.
-            documents: the candidates of these queries.
+        What is shown does not depend on the lengths.
         """
         if self.annotators == "candidates":
             return np.arange(documents.score.shape[1]) < length[:, None]
@@ -341,12 +337,7 @@ class World:
 
 
 def world_of(sessions: int, seed: int, law: Mapping[str, float | str]) -> World:
-    """A world whose law differs from that of the file.
-
-    Args:
-        sessions, seed: see `World`.
-        law: the changes; also `users` and `annotators`.
-    """
+    """A world with another law than the file's; changes may have `users` and `annotators`, too."""
     changes = dict(law)
     own = {name: changes.pop(name) for name in ("users", "annotators") if name in law}
     return World(sessions, seed, Law.read().but(**changes), **own)

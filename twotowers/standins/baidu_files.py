@@ -58,12 +58,8 @@ def write_annotations(path: str | Path, world: World, queries: int) -> None:
 def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -> None:
     """Write one part of the data set as the pipeline keeps it, through the files and their reader.
 
-    Args:
-        path: the parquet file.
-        part: 'pages' (sessions), 'documents' (numbers and lexical features) or 'annotations'
-            (rankings).
-        world: what is drawn.
-        queries: annotated, before a few are dropped; for the last part.
+    A part is 'pages' (sessions), 'documents' (numbers and lexical features) or 'annotations'
+    (rankings), of so many queries before a few are dropped.
     """
     check_choice(part, WRITTEN, field="part")
     with TemporaryDirectory(dir=Path(path).parent) as folder:
@@ -84,12 +80,9 @@ def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -
 def write(
     path: str | Path, part: str, *, name: str, size: int, seed: int, law: Mapping, sessions: int
 ) -> None:
-    """Write a part of a log of so many sessions, or of `size` annotated queries.
+    """Write a part of a log of so many sessions, or of `size` annotated queries (`world_of`).
 
-    Args:
-        path, part, size: see `write_part`.
-        name: is not used: there is one log with text, whose law may be changed.
-        seed, law, sessions: see `twotowers.standins.baidu.world_of`.
+    The name is not used: there is one log with text, whose law may be changed.
     """
     write_part(path, part, world_of(sessions, seed, law), queries=size)
 
@@ -97,14 +90,11 @@ def write(
 def log_rows(
     world: World, part: int, columns: str = TEXTS, *, placeholders: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """A row per shown document of a part, in the order of the log.
+    """A row per shown document of a part, 0 to 3, in the order of the log.
 
-    Args:
-        world: what is drawn.
-        part: 0 to 3.
-        columns: 'plain', 'lexical', or 'texts' for lexical columns and tokens.
-        placeholders: with those, at the original positions, as they were before they were dropped.
-            Only a log with texts has them; lexical columns then count their tokens as unknown.
+    Columns are 'plain', 'lexical', or 'texts' for lexical columns and tokens. `placeholders`: with
+    those, at the original positions, as they were before they were dropped. Only a log with texts
+    has them; lexical columns then count their tokens as unknown.
     """
     corpus = None if columns == PLAIN else collection(world)
     for pages in world.pages(part):
@@ -131,9 +121,7 @@ def log_rows(
 def annotation_rows(world: World, queries: int) -> Iterator[pa.RecordBatch]:
     """A row per annotated document, with texts and lexical columns.
 
-    Args:
-        world: what is drawn.
-        queries: annotated, before a few with less than five documents are dropped.
+    A few of the queries, with less than five documents, are dropped.
     """
     corpus = collection(world)
     query, length = world.annotated(queries)

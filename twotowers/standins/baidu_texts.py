@@ -60,12 +60,9 @@ def query_tokens(seed: int, query: np.ndarray) -> np.ndarray:
 def document_tokens(
     seed: int, query: np.ndarray, slot: np.ndarray, traits: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Titles [rows, 12] and abstracts [rows, 40] of documents.
+    """Titles [rows, 12] and abstracts [rows, 40] of documents, which are `slot` of a query's.
 
-    Args:
-        seed: of the draw.
-        query, slot: [rows] the query's number, and the document's among its candidates.
-        traits: [rows, 4] match, topic, style, form.
+    Traits [rows, 4] are match, topic, style, form.
     """
     return tuple(
         _tokens(key_of(f"baidu_mlm {field}", seed), seed, field, bounds, query, slot, traits)

@@ -26,12 +26,10 @@ ROWS = 8192
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a collection says of its tokens.
+    """What a collection of N `documents` says of its tokens, by field: [vocabulary] each.
 
-    Attributes:
-        documents: N, their number.
-        frequency: {field: [vocabulary]} n, the number of documents whose field has the token.
-        occurrences: {field: [vocabulary]} how often fields have the token.
+    `frequency` is n, the number of documents whose field has the token; `occurrences` how often
+    fields have it.
     """
 
     documents: int
@@ -40,11 +38,7 @@ class Corpus:
 
     @classmethod
     def of(cls, texts: Iterable[tuple[np.ndarray, np.ndarray]], vocabulary: int) -> Corpus:
-        """Count a collection.
-
-        Args:
-            texts: titles and abstracts of some documents at a time: [documents, tokens] each.
-            vocabulary: number of tokens.
+        """Count a collection: titles and abstracts [documents, tokens] of some at a time.
 
         Example:
             >>> corpus = Corpus.of([(np.array([[0, 1], [1, -1]]), np.array([[1], [2]]))], 3)
@@ -74,15 +68,10 @@ class Corpus:
 def lexical_features(
     query: np.ndarray, title: np.ndarray, abstract: np.ndarray, corpus: Corpus
 ) -> np.ndarray:
-    """The twelve features of pairs, in the order of `LEXICAL`.
+    """The twelve features [pairs, 12] float32 of pairs, in the order of `LEXICAL`.
 
-    Args:
-        query, title, abstract: [pairs, tokens] token ids, `PAD` behind the end of a text. Pairs
-            have their query's tokens repeated.
-        corpus: counts of the collection, over the same vocabulary.
-
-    Returns:
-        [pairs, 12] float32. Lengths are those of the document, the title and the abstract.
+    Texts are [pairs, tokens] token ids, `PAD` behind the end. Pairs have their query's tokens
+    repeated. Lengths are those of the document, the title and the abstract.
 
     Example:
         >>> title, abstract = np.array([[0, 1], [1, -1]]), np.array([[1], [2]])
@@ -103,17 +92,8 @@ def bm25(
 ) -> np.ndarray:
     """BM25 (Robertson and Walker 1994): sum of idf tf (k1 + 1) / (tf + k1 (1 - b + b len / mean)).
 
-    The sum is over the query's tokens, with idf = ln(1 + (N - n + .5) / (n + .5)), k1 = 1.2 and
-    b = .75.
-
-    Args:
-        query: [pairs, tokens] token ids.
-        counts: [pairs, tokens] tf, how often the field has each of them.
-        length: [pairs] tokens of the field.
-        corpus, field: counts of the collection, and which field.
-
-    Returns:
-        [pairs], 0 or more.
+    The sum is over the query's tokens [pairs, tokens], of which the field has tf `counts`, with idf
+    = ln(1 + (N - n + .5) / (n + .5)), k1 = 1.2 and b = .75.
     """
     known = corpus.frequency[field][np.maximum(query, 0)]
     idf = np.log1p((corpus.documents - known + 0.5) / (known + 0.5))
@@ -130,14 +110,8 @@ def query_likelihood(
 ) -> np.ndarray:
     """Log-probability of a query (Zhai and Lafferty 2004): sum of ln(a p_corpus + (1 - a) tf/len).
 
-    Tokens that neither the document nor the collection has are skipped.
-
-    Args:
-        query, counts, length, corpus: see `bm25`.
-        weight: a in [0, 1], of the collection; a number, or [pairs].
-
-    Returns:
-        [pairs], 0 or less.
+    Tokens that neither the document nor the collection has are skipped. The weight a, of the
+    collection, is a number or [pairs]; the rest is as of `bm25`.
     """
     seen = corpus.occurrences["document"]
     weight = np.broadcast_to(weight, length.shape)[:, None]

@@ -89,19 +89,13 @@ RELEVANCE = (1.0, 2.0)
 
 
 def generate_log(name: str, *, sessions: int | None = None, seed: int) -> pa.Table:
-    """Draw a stand-in of a click log.
+    """Draw a stand-in of a click log, in the layout of `twotowers.logs.counted.count_cells`.
 
-    Args:
-        name: 'tiangong' (sessions of 2.42 result pages on average, bias factors position,
-            v1 and v2) or 'yandex' (a session is a result page; bias factor position).
-        sessions: their number; None for that of the real log. Fewer sessions
-            give fewer bias factors, which are less well connected.
-        seed: from 0.
-
-    Returns:
-        The log, in the layout of `twotowers.logs.counted.count_cells`, with pages of 10.
-        Queries are numbered from 0, the most frequent first. No two queries share a document.
-        The metadata has sessions and pages.
+    'tiangong' has sessions of 2.42 result pages on average, and bias factors position, v1 and v2;
+    of 'yandex' a session is a result page, and position the bias factor. Pages have 10 documents.
+    Sessions are as many as of the real log if None; fewer give fewer bias factors, which are less
+    well connected. Queries are numbered from 0, the most frequent first. No two queries share a
+    document. The metadata has sessions and pages.
     """
     draw = _tiangong if name == "tiangong" else _yandex
     return draw(stream(f"{name} stand-in", seed), sessions or SESSIONS[name])
@@ -127,13 +121,7 @@ def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> No
 
 @dataclass(frozen=True)
 class _Shown:
-    """The different rankings that were shown.
-
-    Attributes:
-        query: [rankings] the query, from 0.
-        slot: [rankings, LENGTH] the documents at positions 1..., numbered from 0 in the query.
-        views: [rankings] how often the ranking was shown.
-    """
+    """The different rankings shown: query, [rankings, LENGTH] documents, number of views."""
 
     query: np.ndarray
     slot: np.ndarray

@@ -22,20 +22,12 @@ QUERIES_PER_SPLIT = 1_000_000
 def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
     """Draw a stand-in as raw as the real files: no truncation, no transformation of features.
 
-    The draw depends on (name, split, seed) only. All splits come from one population.
-
-    Args:
-        name: the real data set: "mslr30k"; "yahoo" or "istella_s", whose
-            vectors recur; "yahoo_ltr" or "istella_s_ltr", of full width and length.
-        split: "train", "validation" or "test".
-        queries: number of queries; about 120 documents each in "mslr30k", 24
-            in both of Yahoo, 26 and 103 in those of Istella-S.
-        seed: seed of the draw.
-
-    Returns:
-        Rankings with features [rows, 136] in the column order of MSLR-WEB30K, or [rows, 50],
-        [rows, 699] or [rows, 220] of no real set's order, labels 0 to 4, query ids from 1 (train),
-        1,000,001 (validation) or 2,000,001 (test).
+    The draw depends on (name, split, seed) only. All splits come from one population. A query has
+    about 120 documents in "mslr30k"; 24 in "yahoo" and "yahoo_ltr"; 26 in "istella_s", whose
+    vectors recur as those of "yahoo" do, and 103 in "istella_s_ltr": the endings are of full width
+    and length. Features are [rows, 136] in the column order of MSLR-WEB30K, or [rows, 50], [rows,
+    699] or [rows, 220] of no real set's order, labels 0 to 4, query ids from 1 (train), 1,000,001
+    (validation) or 2,000,001 (test).
     """
     part = SPLITS.index(split)
     key, law, width, of = (), mslr, mslr.WIDTH, {}

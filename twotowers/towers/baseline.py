@@ -14,10 +14,6 @@ class BaselineTower(Tower):
 
     All pairs train the baseline. A pair that is rarely shown stays near it.
 
-    Args:
-        pairs: number of query-document pairs.
-        rngs: source of randomness.
-
     Example:
         >>> tower = BaselineTower(3, rngs=nnx.Rngs(0))
         >>> tower(jnp.array([[0, 2]])).round(1).tolist()

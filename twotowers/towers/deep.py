@@ -12,13 +12,7 @@ UNITS = 32
 
 
 class DeepTower(Tower):
-    """Two hidden layers of 32 ELU units, each with optional dropout.
-
-    Args:
-        width: number of features.
-        dropout: rate of dropout after each hidden layer while training.
-        rngs: source of randomness.
-    """
+    """Two hidden layers of 32 ELU units, each with optional dropout while training."""
 
     def __init__(self, width: int, *, dropout: Lanes[Rate] = 0.0, rngs: nnx.Rngs):
         self.first = linear(width, UNITS, rngs=rngs)

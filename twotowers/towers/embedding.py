@@ -9,12 +9,7 @@ from twotowers.towers.parts import Tower, embedding
 
 
 class EmbeddingTower(Tower):
-    """One logit per query-document pair, looked up by the pair's number.
-
-    Args:
-        pairs: number of query-document pairs.
-        rngs: source of randomness.
-    """
+    """One logit per query-document pair, looked up by the pair's number."""
 
     BY_PAIR = True
 

@@ -9,12 +9,7 @@ from twotowers.towers.parts import Tower, linear, rows
 
 
 class LinearTower(Tower):
-    """logit = w x: one weight per feature, no intercept.
-
-    Args:
-        width: number of features.
-        rngs: source of randomness.
-    """
+    """logit = w x: one weight per feature, no intercept."""
 
     def __init__(self, width: int, *, rngs: nnx.Rngs):
         self.layer = linear(width, 1, bias=False, rngs=rngs)

@@ -98,12 +98,9 @@ class MonoBert(nnx.Module):
         key: jax.Array | None = None,
         asked: int | None = None,
     ) -> jax.Array:
-        """[documents, length] tokens and segments -> [documents, asked, width].
+        """[documents, length] tokens, segments -> [documents, asked, width] of the first, or all.
 
-        Args:
-            tokens, segments: of sequences.
-            key: turns dropout on.
-            asked: the number of first tokens whose vectors are wanted; all if None.
+        A key turns dropout on.
         """
         rngs = None if key is None else nnx.Rngs(dropout=key)
         place = jnp.arange(tokens.shape[1])

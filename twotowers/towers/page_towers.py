@@ -54,13 +54,9 @@ class PageTowers(nnx.Module):
     ):
         """Build towers and tables.
 
-        Args:
-            model: the click model.
-            parts: part -> its tower, None for a table, or the part whose tower or table it shares.
-            widths: how many numbers the log has of what towers read: pairs, features, further
-                features of a place.
-            positions: of a page.
-            rngs: of starts.
+        `parts`: part -> its tower, None for a table, or the part whose tower or table it shares.
+        `widths` says how many numbers the log has of what towers read: pairs, features, further
+        features of a place.
         """
         self.model, self.positions = model, positions
         shapes = {PER_POSITION: (positions,), PER_JUMP: (positions, positions), ONCE: ()}
@@ -94,10 +90,8 @@ class PageTowers(nnx.Module):
     ) -> dict[str, Chance]:
         """The chance of each part, laid out for pages.
 
-        Args:
-            inputs: [..., documents, *] the towers' inputs for the documents of each page's query.
-            documents: [..., K] index among these of the document at each position.
-            key: source of randomness of dropout. Given while training only.
+        Inputs are [..., documents, *] for the documents of each page's query, of which `documents`
+        [..., K] is the index at each position. A key, of dropout, is given while training only.
         """
         given = _named(inputs, documents.ndim)
         logits = {part: table[...] for part, table in self.tables.items()}

@@ -65,13 +65,9 @@ def rows_of(pairs: int, ratio: float) -> int:
 
 
 class SmallTable(nnx.Module):
-    """A table of parameters that is smaller than the number of query-document pairs.
+    """A table of parameters with a row per `ratio` query-document pairs, 1 to 1e9.
 
-    Args:
-        pairs: number of query-document pairs.
-        ratio: pairs per row, in [1, 1e9]. Lanes hold the largest of their tables, and use the first
-            rows of it.
-        rngs: source of randomness.
+    Lanes hold the largest of their tables, and use the first rows of it.
     """
 
     def __init__(self, pairs: int, ratio: float | Lane, rngs: nnx.Rngs):
@@ -160,12 +156,7 @@ def drop(
     """Dropout: h b / (1 - rate) with b ~ Bernoulli(1 - rate). The expectation is h.
 
     Lanes share the draws. So the higher of two rates drops all that the lower one drops, and more.
-
-    Args:
-        hidden: [...] the inputs h.
-        rate: probability that an entry becomes 0, in [0, 0.99].
-        key: source of randomness. None returns the inputs.
-        shape: shape of the draws, if it is not that of `hidden`. `hidden` is broadcast to it.
+    Without a key nothing is dropped. `shape` is that of the draws, to which `hidden` is broadcast.
     """
     if key is None or (isinstance(rate, float) and not rate):
         return hidden

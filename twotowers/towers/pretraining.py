@@ -93,12 +93,9 @@ class ShownTexts(NamedTuple):
 def shown_texts(
     tokens: np.ndarray, document: np.ndarray, clicks: np.ndarray, where: np.ndarray
 ) -> Iterator[ShownTexts]:
-    """Pages whose texts memory holds, some at a time.
+    """Pages whose texts, `tokens` [documents, length] of `sequences`, memory holds, some at a time.
 
-    Args:
-        tokens: [documents, length] of `sequences`.
-        document: [pages, positions] rows of `tokens`; any number where there is no document.
-        clicks, where: [pages, positions] bool.
+    `document` [pages, positions] are rows of these; any number where there is none.
     """
     for start in range(0, len(where), PAGES):
         rows = slice(start, start + PAGES)
@@ -116,13 +113,7 @@ def forever(
 def batches(
     pages: Iterable[ShownTexts], settings: Pretraining, *, marks: bool = False
 ) -> Iterator[Batch]:
-    """Whole pages in their order, as many at a time as fit.
-
-    Args:
-        pages: of a log.
-        settings: the size of a batch.
-        marks: see `twotowers.towers.sequences.marked`.
-    """
+    """Whole pages in their order, as many at a time as fit; `marks` as of `sequences.marked`."""
     left: ShownTexts | None = None
     for some in pages:
         joined = (
@@ -159,11 +150,8 @@ def _batch(pages: ShownTexts, settings: Pretraining, marks: bool) -> Batch:
 def over_documents(pages: jax.Array, where: jax.Array) -> jax.Array:
     """[pages] means of pages, weighted so that their mean is that of all documents.
 
-    The published network takes the pointwise losses of all documents of a step together.
-
-    Args:
-        pages: [pages] mean losses.
-        where: [pages, positions] bool. Pages without a document do not count.
+    The published network takes the pointwise losses of all documents of a step together. Pages
+    without a document do not count.
 
     Example:
         >>> pages, where = jnp.array([2.0, 5.0]), jnp.array([[True, True], [True, False]])
@@ -185,18 +173,7 @@ class Biased(nnx.Module):
 def click_and_token_loss(
     model: Biased, batch: Batch, loss: ClickLoss, settings: Pretraining, key
 ) -> tuple[jax.Array, jax.Array]:
-    """The click loss and the loss of masked tokens of a batch.
-
-    Args:
-        model: the encoder.
-        batch: pages and their texts.
-        loss: of clicks.
-        settings: how many tokens are masked.
-        key: of masks and dropout.
-
-    Returns:
-        mean over the batch's pages; mean over its masked tokens.
-    """
+    """The click loss of a batch, a mean over pages, and the mean loss of its masked tokens."""
     masks, drops = jax.random.split(key)
     tokens, segments, text = batch.texts
     text = text & batch.there[:, None]
@@ -230,21 +207,12 @@ def pretrain(
     checkpoint: str | Path | None = None,
     about: Any = None,
 ) -> tuple[Biased, np.ndarray]:
-    """Train an encoder.
+    """Train an encoder, which stays as it is, on a batch per step.
 
-    Args:
-        encoder: as it starts. It stays as it is.
-        steps: a batch per step.
-        loss: of clicks.
-        settings: of the optimiser and the masks.
-        seed: of masks, dropout and the bias.
-        checkpoint: a file that keeps the state of training, so that one which was ended meanwhile
-            goes on, with the same result. It stays there, and the caller removes it.
-        about: the data and the loss, in words and arrays: a state is of no use to others.
-
-    Returns:
-        the trained encoder with its bias; [steps, 2] click loss and loss of masked tokens of those
-        steps that were not taken before.
+    The trained encoder with its bias; [steps, 2] click loss and loss of masked tokens of those
+    steps that were not taken before. A checkpoint keeps the state of training, so that one which
+    was ended meanwhile goes on, with the same result. It stays, and the caller removes it. `about`
+    are the data and the loss, in words and arrays: a state is of no use to others.
     """
     optimiser = optax.adamw(settings.learning_rate, b2=settings.beta2, weight_decay=settings.decay)
     begin = Biased(nnx.clone(encoder), nnx.Rngs(seed))
@@ -287,12 +255,8 @@ def vectors_of(
 ) -> Iterator[np.ndarray]:
     """The vector of each document's first token, some documents at a time: [batch, width] float32.
 
-    Args:
-        encoder: trained.
-        sequences: of the documents.
-        batch: documents at a time.
-        dropout: a seed turns dropout on, as in the published vectors of one of the real sets, which
-            were computed by a network in training mode; None leaves it off.
+    A seed turns dropout on, as in the published vectors of one of the real sets, which were
+    computed by a network in training mode.
     """
     graph, state = nnx.split(encoder)
 

@@ -34,11 +34,7 @@ class Sequences(NamedTuple):
 
     @classmethod
     def of(cls, tokens: np.ndarray, *, marks: bool = False) -> Sequences:
-        """What an encoder reads, from tokens alone: segment 0 ends with the first [SEP].
-
-        Args:
-            tokens: [documents, length] of `sequences`.
-            marks: see `marked`.
+        """What an encoder reads, from `sequences` alone: segment 0 ends with the first [SEP].
 
         Example:
             >>> Sequences.of(np.array([[2, 15, 1, 17, 18, 1, 19, 1, 0]])).segments.tolist()
@@ -53,11 +49,9 @@ class Sequences(NamedTuple):
 def sequences(
     query: np.ndarray, title: np.ndarray, abstract: np.ndarray, *, length: int
 ) -> np.ndarray:
-    """[documents, length] int32 tokens of texts as sequences.
+    """[documents, length] int32 tokens of texts. What is longer is cut, its last [SEP], too.
 
-    Args:
-        query, title, abstract: [documents, tokens] token ids from 0, -1 behind the end of a text.
-        length: tokens of a sequence. What is longer is cut, its last [SEP], too.
+    Texts are [documents, tokens] token ids from 0, -1 behind the end.
 
     Example:
         >>> sequences(*np.array([[[5, -1]], [[7, 8]], [[9, -1]]]), length=9).tolist()
@@ -100,14 +94,8 @@ def masked(
 ) -> tuple[jax.Array, jax.Array]:
     """Replace a share of the tokens of texts by [MASK]. Those of queries are never replaced.
 
-    Args:
-        tokens: [documents, length].
-        text: [documents, length] bool, True where a token may be replaced.
-        rate: the chance of each.
-        key: source of randomness.
-
-    Returns:
-        [documents, length] tokens; [documents, length] bool, which of them are masked.
+    `text` is True where a token may be; all are [documents, length]. Returns the tokens, and which
+    of them are masked.
 
     Example:
         >>> tokens, text = jnp.array([[2, 15, 1, 17, 18, 1]]), jnp.array([[0, 0, 0, 1, 1, 0]]) > 0

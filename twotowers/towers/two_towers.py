@@ -192,14 +192,9 @@ class TwoTowers(nnx.Module):
     ) -> jax.Array:
         """Negative log-likelihood of all cells of some queries: [..., documents, positions].
 
-        With a `key`, dropout applies and the heads' losses are added.
-
-        Args:
-            inputs: [..., documents, *] input of the relevance tower.
-            shown: [..., documents, positions] impressions.
-            clicked: clicks, in the same shape.
-            key: source of randomness of dropout. Given while training only.
-            labels: name -> [..., documents] labels that heads read.
+        With a `key`, as while training, dropout applies and the heads' losses are added. Inputs are
+        [..., documents, *] of the relevance tower, impressions and clicks [..., documents,
+        positions], and labels that heads read, by name, [..., documents].
         """
         attraction = self.relevance(inputs, key)
         if key is None:
@@ -223,15 +218,9 @@ class TwoTowers(nnx.Module):
         key: jax.Array | None = None,
         labels: Mapping[str, jax.Array] | None = None,
     ) -> jax.Array:
-        """Negative log-likelihood of listed cells: [..., rows]. See `cell_losses`.
+        """Negative log-likelihood of listed cells [..., rows], 0 without impressions (`cell_losses`).
 
-        Args:
-            inputs: [..., documents, *] input of the relevance tower.
-            document, position: [..., rows] indices from 0 of each cell.
-            shown, clicked: [..., rows] impressions and clicks. A row with 0 impressions has
-                likelihood loss 0.
-            key: source of randomness of dropout. Given while training only.
-            labels: name -> [..., documents] labels that heads read.
+        `document` and `position` [..., rows] are indices from 0 of each cell.
         """
         attraction = jnp.take_along_axis(self.relevance(inputs, key), document, axis=-1)
         if key is None:
@@ -266,10 +255,7 @@ def two_towers(
 
     Args:
         tower: 'linear', 'deep' or 'embedding', or a function that builds another tower.
-        width: number of features per document (all towers but 'embedding').
-        pairs: number of query-document pairs ('embedding').
-        positions: number of positions on the page.
-        seed: seed of the initialisation.
+        width, pairs: features per document; for 'embedding', the number of query-document pairs.
         model: the click model; the additive one if None.
         examination: builds a tower of positions. None is a table. 'known' is for logits that
             `twotowers.fitting.gradient.fit` fills in.

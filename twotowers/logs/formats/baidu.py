@@ -93,11 +93,7 @@ def documents_of(
 
     Lexical columns pass sign(x) ln(1 + |x|), as in both papers. A document has the features of its
     first row. A number of eight bytes per document stays in memory, and no features but those of a
-    batch.
-
-    Args:
-        path: as of `read`.
-        columns: of `FEATURES`; the default is those that the first file has.
+    batch. `columns` are of `FEATURES`; the default is those that the first file has.
     """
     seen, width = Seen(), None
     files = files_of(path)
@@ -128,11 +124,8 @@ def texts_of(path: str | Path) -> Iterator[pa.RecordBatch]:
 
 
 def shown_texts(files: Iterable[Path]) -> Iterator[pa.RecordBatch]:
-    """What pages show, some whole pages at a time, in the order of the log: `page`, a number that
+    """What pages show, some whole pages at a time, in the order of the files: `page`, a number that
     rises, `position`, `click`, and lists of token ids from 0, `query`, `title`, `abstract`.
-
-    Args:
-        files: as of `read`, one after the other.
     """
     before = 0
     for file in files:
@@ -154,9 +147,8 @@ def shown_texts(files: Iterable[Path]) -> Iterator[pa.RecordBatch]:
 def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) -> Rankings:
     """Read annotated documents.
 
-    Returns:
-        Rankings. Queries are numbered from 0 in the order of rows; a change of `query_no` begins
-        the next one, even if `query_id` stays the same.
+    Queries are numbered from 0 in the order of rows; a change of `query_no` begins the next one,
+    even if `query_id` stays the same.
     """
     queries, labels, features, width = [], [], [], None
     files = files_of(path)
@@ -184,9 +176,6 @@ def ids_of(log: str | Path, annotations: str | Path) -> Iterator[pa.RecordBatch]
     """Who is where: the part of the log, as `split` of `read`, or `annotations`; and hashes of
     `query` and `document`. A document is an address in the log, and a text in annotations, which
     have no addresses. The rows of a batch differ.
-
-    Args:
-        log, annotations: as of `read`.
     """
     for path, document in ((log, "url_md5"), (annotations, "text_md5")):
         for file in files_of(path):

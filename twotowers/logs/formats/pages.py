@@ -86,13 +86,9 @@ def named(
     further: Sequence[str],
     optional: Sequence[str] = OPTIONAL,
 ) -> dict[str, str]:
-    """The column of a file for each of ours. Columns of usual names are recognised.
+    """The column of a file for each of ours, as far as given or recognised by usual names.
 
-    Args:
-        path: the file.
-        required, optional: our names; the optional ones are read if they exist.
-        columns: our names -> the file's, as far as they are given.
-        further: lanes and bias features.
+    Optional ones are read if they exist; `further` are lanes and bias features.
     """
     found, given, ours = column_names(path), dict(columns or {}), {*required, *optional}
     check_free(further, {*RESERVED, *ours})

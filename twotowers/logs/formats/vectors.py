@@ -98,12 +98,7 @@ def documents_of(
 def read_annotations(path: str | Path, *, columns: Mapping[str, str] | None = None) -> Rankings:
     """Read annotated documents: a row per query, with lists of vectors and of labels.
 
-    Args:
-        path: as of `read`.
-        columns: our name -> the file's, for features and labels.
-
-    Returns:
-        Rankings. Queries are numbered from 0 in the order of rows.
+    Queries are numbered from 0 in the order of rows.
     """
     lengths, labels, features, width = [], [], [], None
     for file in files_of(path):

@@ -122,13 +122,10 @@ class _Lines:
 
 
 def write_wscd(log: Log, path: str | Path) -> int:
-    """Write a log as this text, for PyClick.
+    """Write a log as this text, for PyClick; the number of pages.
 
     Sessions are numbered from 0. Times and regions are 0. Lane columns, the split, users and bias
     features are not written.
-
-    Returns:
-        The number of pages.
     """
     number = 0
     with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
