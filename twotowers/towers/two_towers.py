@@ -218,7 +218,7 @@ class TwoTowers(nnx.Module):
         key: jax.Array | None = None,
         labels: Mapping[str, jax.Array] | None = None,
     ) -> jax.Array:
-        """Negative log-likelihood of listed cells [..., rows], 0 without impressions (`cell_losses`).
+        """Negative log-likelihood of listed cells [..., rows]; 0 without impressions.
 
         `document` and `position` [..., rows] are indices from 0 of each cell.
         """
