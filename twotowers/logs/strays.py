@@ -43,10 +43,10 @@ def left_out(seen: Mapping[str, int], above: float = 0.0) -> Iterator[str]:
     Example:
         >>> [*left_out({"clicks": 9, "clicks_off_page": 3, "clicks_without_query": 1})]
         ['clicks on documents that are not on their page: 3 (30%)', \
-    'clicks of queries that the log does not have: 1 (10%)']
+'clicks of queries that the log does not have: 1 (10%)']
         >>> [*left_out({"pages": 8, "pages_of_bots": 2, "pages_missing_positions": 9})]
         ['pages that miss positions, and keep those of their documents: 9 (90%)', \
-    'pages of users, or pages, that are out of line: 2 (20%)']
+'pages of users, or pages, that are out of line: 2 (20%)']
     """
     clicks = ("clicks", "clicks_without_query", "clicks_without_document")
     inside = (
