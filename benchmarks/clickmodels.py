@@ -77,13 +77,7 @@ def run(*, sessions: list[int], held_out: int) -> Iterator[dict]:
 
 
 def time_fits(log: str, sessions: int, *, converge: bool) -> Iterator[dict]:
-    """Yield a row for the fit of each model to a log.
-
-    Args:
-        log: of `log_of`.
-        sessions: its size.
-        converge: whether EM goes on to CONVERGED after the timed fit.
-    """
+    """Yield a row for the fit of each model to a log; EM may go on to CONVERGED after it."""
     read = {}
     for name in MODELS:
         if needs_pages(model_of(name)[1]) and not read:

@@ -45,12 +45,7 @@ def run(*, scale: str, settings: list[str], needs_gpu: bool) -> Iterator[dict]:
     """Yield a row for the click logs, for all fits, for each setting, and for each fit again.
 
     The first seed of each setting is also fitted on one core, to compare time and results. These
-    jobs run side by side.
-
-    Args:
-        scale: of the pipeline.
-        settings: of the experiment.
-        needs_gpu: whether a missing GPU is an error. Otherwise all is done on cores.
+    jobs run side by side. Without `needs_gpu`, all may be done on cores.
     """
     gpus = visible(needs_gpu)
     paper = load_paper(PAPER, read_config(read_yaml(ROOT / "config.yaml") | {"scale": scale}))

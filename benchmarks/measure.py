@@ -48,16 +48,10 @@ def child(
     environment: dict[str, str] | None = None,
     **arguments,
 ) -> dict:
-    """Call a function in a fresh process, without JAX's cache of compiled programs.
+    """Call "package.module:function" in a fresh process, without JAX's cache of compiled programs.
 
-    Args:
-        target: "package.module:function". It returns a dict that JSON can hold.
-        python: the interpreter.
-        environment: variables to add.
-        arguments: of the function. JSON can hold them.
-
-    Returns:
-        the function's result, with the peak resident memory of the process as `peak_gb`.
+    Its arguments, and its result, a dict, are what JSON can hold; the peak resident memory of the
+    process is added as `peak_gb`, and `environment` to its variables.
     """
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_"))}
     done = subprocess.run(

@@ -11,14 +11,7 @@ from twotowers.report.paper_page import CLAIM_COLUMNS
 
 
 def main(inputs, outputs, *, papers: dict[str, dict], scale: str, version: str) -> None:
-    """Write the overview.
-
-    Args:
-        inputs: Summaries of all papers, so that they are there.
-        outputs: overview and claims.
-        papers: An outline of every paper, by key.
-        scale, version: Of the run.
-    """
+    """Write overview and claims, when the summaries of all papers are there."""
     folder = dirname(outputs.overview)
     rows = [
         {**view, "recorded_verdict": (best := view["best"] or {}).get("verdict", "")}

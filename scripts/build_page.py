@@ -16,14 +16,10 @@ from twotowers.workflow.records import cost
 
 
 def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, version: str):
-    """Write the page.
+    """Write page and summary.
 
-    Args:
-        inputs: The items' files, the claims, gates and findings, so that they are there.
-        outputs: page and summary.
-        paper: What the plan knows of it: `twotowers.workflow.descriptions.page_paper`.
-        papers: An outline of every paper of the run, by key, for the overview.
-        scale, version: Of the run.
+    Inputs are there to be ready; `paper` is `twotowers.workflow.descriptions.page_paper`, `papers`
+    an outline of every paper of the run, for the overview.
     """
     folder = dirname(outputs.page)
     claims = pd.read_csv(paper["claims"], keep_default_na=False, dtype=str)

@@ -38,9 +38,7 @@ def main(
 def check_metrics(drawing: dict, measured: set[str]) -> None:
     """Refuse a metric that no setting of the item measures: it would be missing from the drawing.
 
-    Args:
-        drawing: Its options. `metric` and `metrics` name metrics, and so do `columns`.
-        measured: What is measured.
+    Options `metric`, `metrics` and `columns` name metrics.
     """
     given = {name: drawing.get(name, ()) for name in ("metric", "metrics")}
     columns = [each for each in drawing.get("columns", ()) if isinstance(each, dict)]

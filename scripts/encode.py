@@ -16,14 +16,10 @@ LOGGER = logging.getLogger("twotowers.encode")
 
 
 def main(inputs, outputs, *, encoder: dict, generated: dict | None) -> None:
-    """Write documents and annotations.
+    """Write documents and annotations of a stand-in, or of real files, whose manifest is the input.
 
-    Args:
-        inputs: of real files, the manifest.
-        outputs: one path each.
-        encoder: see `twotowers.experiment.config.Encoder`.
-        generated: law, sessions and seed of a stand-in (`twotowers.standins.baidu.world_of`), and
-            its annotated queries; None for real files, whose tokens are written.
+    `generated` has law, sessions, seed and annotated queries of a stand-in; of real files, tokens
+    are written.
     """
     settings = read(Encoder, encoder)
     if generated is None:

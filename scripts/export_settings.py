@@ -103,9 +103,7 @@ def reference() -> Iterator[str]:
 def _keys(schema: Mapping[str, Any], section: str, seen: dict[str, str]) -> Iterator[str]:
     """A line per key. Keys that another section has described alike are named together.
 
-    Args:
-        section: The heading.
-        seen: By line, the section that it is in. New lines are added.
+    `seen` has the section of each line; new lines are added.
     """
     required = schema.get("required", schema.get("then", {}).get("required", []))
     alike: dict[str, list[str]] = {}

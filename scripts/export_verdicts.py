@@ -148,11 +148,9 @@ def other_runs(recorded: pd.DataFrame, base: str = "laptop") -> pd.DataFrame:
 
 
 def failing(recorded: pd.DataFrame, gates: pd.DataFrame) -> pd.DataFrame:
-    """Fits whose gates fail, and the claims that are undecided for it.
+    """Fits whose gates fail, and the claims that are undecided for it, by their reasons.
 
-    Args:
-        recorded: Verdicts, from `records`. Their reasons name the fits that they rest on.
-        gates: All that fail, from `gates`; records of older code have none.
+    Records of older code have no gates.
     """
     rows = recorded[recorded["reason"].str.startswith(RESTS)]
     texts = rows["reason"].str.removeprefix(RESTS).str.split("; ")

@@ -11,12 +11,8 @@ from twotowers.files.artefacts import atomic
 def main(inputs, outputs, *, source, folder: str) -> None:
     """Write {split: {path, sha256, bytes}} as JSON to outputs[0].
 
-    Args:
-        inputs: None.
-        outputs: The manifest.
-        source: A name in the table of sources, or a mapping that declares a local data
-            set (name, width, label_max, splits).
-        folder: The folder of its files, also for downloads.
+    The source is a name in the table of sources, or a mapping that declares a local data set. Its
+    files, also downloads, are in `folder`.
     """
     listed = manifest(obtain(resolve(source), folder))
     with atomic(outputs[0]) as temporary:

@@ -6,15 +6,9 @@ from scripts.runner import run
 
 
 def main(inputs, outputs, *, standin: str, split: str, texts=(), **settings) -> None:
-    """Write the split, or a part of the click log, to parquet.
+    """Write the split, or a part of the click log, to parquet, by `write` of the stand-in's module.
 
-    Args:
-        inputs: none.
-        outputs: one path.
-        standin: the module of `twotowers.standins` that writes it.
-        split: which part.
-        texts: of a log with text, its law and its sessions.
-        settings: see the module's `write`.
+    `texts` are the law and the sessions of a log with text.
     """
     write = import_module(f"twotowers.standins.{standin}").write
     write(outputs[0], split, **settings, **dict(texts))

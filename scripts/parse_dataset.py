@@ -37,11 +37,7 @@ def main(
 ) -> None:
     """Write rankings, or the cells of a click log. Its metadata count what was left out.
 
-    Args:
-        inputs: the manifest.
-        outputs: one path.
-        split: the part; of a click log its cells, or its pages, or the features of its documents.
-        format, label_max, width, reading: see `twotowers.datasets.sources.Source`.
+    `split` may be a click log's cells, its pages, or the features of its documents.
     """
     manifest = json.loads(Path(inputs[0]).read_text(encoding="utf-8"))
     of = {PAGES: LOG, DOCUMENTS: LOG, IDS: ANNOTATIONS}

@@ -7,12 +7,7 @@ from twotowers.splits import SPLITS
 
 
 def main(inputs, outputs, *, steps: dict, label_max: float) -> None:
-    """Read the raw splits and write the preprocessed ones.
-
-    Args:
-        inputs, outputs: a parquet file per split.
-        steps: the kind of preparation, `prepare`, and its settings.
-        label_max: The highest label of the data set.
+    """Read the raw splits and write the preprocessed ones: `prepare` of `steps`, with settings."""
     """
     # Percentiles are taken where relevance is made, of what is prepared here.
     settings = {

@@ -41,15 +41,7 @@ def main() -> None:
 
 
 def record(figures: Path, paper: str, *, name: str, scale: str, root: Path = ROOT) -> Path:
-    """Keep the verdicts of a finished page.
-
-    Args:
-        figures: The folder of the run, at its scale.
-        paper: Its key.
-        name: Of the record: the configuration and the scale.
-        scale: Of the run.
-        root: The project's folder.
-    """
+    """Keep the verdicts of a finished page, under a name: the configuration and the scale."""
     path = figures / paper / SUMMARY
     summary = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
     if summary is None or summary["provenance"]["scale"] != scale:

@@ -15,15 +15,9 @@ FACTORS = ("v1", "v2", "position")
 def components(log: pa.Table, factors: Sequence[str] = FACTORS) -> tuple[int, int]:
     """How many bias factors a log has, and how many connected components they form.
 
-    Documents are told apart within a query. One component means that the log identifies
-    relevance up to a scale (Chen et al. 2024, Theorem 1; the figures of Table 5).
-
-    Args:
-        log: as `count_cells` gives it.
-        factors: the columns that make up a bias factor; those left out are ignored.
-
-    Returns:
-        The number of different bias factors in the log, and of their components.
+    Documents are told apart within a query. One component means that the log identifies relevance
+    up to a scale (Chen et al. 2024, Theorem 1; the figures of Table 5). The log is as `count_cells`
+    gives it; columns that are no `factors` are ignored.
     """
     known = [name for name in FACTORS if name in log.column_names]
     for name in factors:

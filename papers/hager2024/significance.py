@@ -27,14 +27,8 @@ def changes(
 ) -> pd.DataFrame:
     """Whether each method of a set of features differs significantly from its naive model.
 
-    Args:
-        results: With the values of every query, or with printed marks.
-        features: The prefix of the settings.
-        unit: What counts as a pair; see `against_baseline`.
-        metrics: Those to test.
-
-    Returns:
-        Columns setting, metric and value: 1 (higher), -1 (lower) or 0.
+    Results have the values of every query, or printed marks. Values are 1 (higher), -1 (lower) or
+    0.
     """
     of = {"query_nll" if metric == LOSS else f"query_{metric}": metric for metric in metrics}
     names = [f"{features}-{name}" for group in GROUPS for name in group]
@@ -80,23 +74,14 @@ def counted(results: pd.DataFrame) -> pd.DataFrame:
 def against_baseline(
     values: pd.DataFrame, baseline: str, *, unit: str, level: float
 ) -> pd.DataFrame:
-    """Each method against the baseline, by paired t tests: the difference, p, and whether it is
-    significant.
+    """Each method against the baseline, by paired t tests of a level: p, n (pairs), and change.
 
     The published tests have `unit` "run", and the level .01 divided by the number of methods with
     the baseline among them (Hager 2026, Tables 3.3 to 3.5). A query's runs are then independent
     pairs, although they share the query, so their number is too large. Unit "query" asks whether
-    the mean over these runs differs on other queries.
-
-    Args:
-        values: Columns method, query, seed and value: a number per query and run.
-        baseline: The method that the others are compared with.
-        unit: One of `UNITS`.
-        level: Of each test.
-
-    Returns:
-        Columns method, p (uncorrected), n (pairs), and change: 1 or -1 if the method's mean is
-        significantly higher or lower, else 0.
+    the mean over these runs differs on other queries. The change is 1 or -1 if a method's mean is
+    significantly higher or lower, else 0; p is uncorrected. Values are by method, query and seed
+    (run).
 
     Example:
         >>> values = pd.DataFrame({

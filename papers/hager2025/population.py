@@ -22,12 +22,8 @@ def exposure(
 ) -> np.ndarray:
     """The epsilon-greedy policy pi(d, k | q): [documents, positions].
 
-    Args:
-        lists: the documents.
-        scores: [documents] what the greedy policy sorts by, highest first.
-        temperature: the share of sessions that are shuffled.
-        positions: positions on the page.
-        rng: breaks ties.
+    The greedy policy sorts by scores, the highest first; a share `temperature` of the sessions is
+    shuffled. Ties are broken at random.
     """
     where = mask(lists.lengths, positions)
     ties = rng.random(where.shape)

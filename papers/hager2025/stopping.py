@@ -22,9 +22,7 @@ GROWN = "optimum-grown"
 def named(results: pd.DataFrame) -> pd.DataFrame:
     """The rows of those fits, with their name as `method`, and a multiple of sessions.
 
-    Returns:
-        Long form with `method` and `sessions_factor`. The optimum at factor 1 is that of the log
-        which the other fits share.
+    The optimum at `sessions_factor` 1 is that of the log which the other fits share.
     """
     parts = [
         select(results, **where).assign(method=name, sessions_factor=1.0)

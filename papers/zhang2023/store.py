@@ -108,15 +108,9 @@ class Store:
         )
 
     def happened(self, visits: Visits, order: np.ndarray, rng: np.random.Generator):
-        """Clicks and installs of pages that show candidates in some order.
+        """Clicks and installs [visits, slots], by candidate, of pages that show them in some order.
 
-        Args:
-            visits: the pages.
-            order: [visits, slots] the candidate in each slot.
-            rng: who clicks; the same draws whatever the order, for each candidate.
-
-        Returns:
-            [visits, slots] bool each, by candidate.
+        For each candidate, the same is drawn whatever the order.
         """
         slot = np.argsort(order, axis=1)
         seen = examined()[visits.device[:, None], slot]

@@ -24,19 +24,13 @@ PARTS = {"": "", ">": "_low", "<": "_high"}
 def table(
     results: pd.DataFrame, published: pd.DataFrame, *, dataset: str, sweep: str
 ) -> pd.DataFrame:
-    """A row per amount and source, over all draws.
+    """A row per amount and source, over all draws, of a sweep of contexts, sampling or features.
 
-    Args:
-        dataset: Of DATASETS.
-        sweep: contexts, sampling or features.
-
-    Returns:
-        Columns dataset, sweep, amount, metric, value, low, high, n (draws), source. Metric
-        connected is a frequency with its 95 % interval (Wilson's); its summary, without an
-        amount, is connected_from (of the sampling sweep: the least share from which on every
-        draw is connected) or disconnected_from (of the others: the least amount at which most
-        draws are disconnected). The printed summaries are the numbers of the running text; of
-        a printed range its ends are connected_from and so on with '_low' and '_high'.
+    Metric connected is a frequency with its 95 % interval (Wilson's); its summary, without an
+    amount, is connected_from (of the sampling sweep: the least share from which on every draw is
+    connected) or disconnected_from (of the others: the least amount at which most draws are
+    disconnected). The printed summaries are the numbers of the running text; of a printed range its
+    ends are connected_from and so on with '_low' and '_high'.
     """
     setting = f"connectivity-{dataset}"
     draws = measured(results, setting, dataset=dataset, sweep=sweep, metric="connected")

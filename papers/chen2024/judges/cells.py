@@ -41,12 +41,7 @@ def dla_means(
 ) -> pd.Series:
     """Means over seeds in every cell, of DLA without repair unless `where` says otherwise.
 
-    Args:
-        results: long form.
-        setting: the setting or study, or several.
-        metric: of whose values.
-        over: from lanes to the wanted values, the index; None takes all there are.
-        where: the value of other lanes.
+    `over` has from lanes the wanted values, the index; None takes all there are.
     """
     chosen = {"method": "rate_dla", "repair": "plain", "setting": setting, **where}
     fixed = {name: value for name, value in chosen.items() if name not in over}

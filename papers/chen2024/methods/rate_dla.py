@@ -63,19 +63,13 @@ def fit(
 
 
 def converge(rates: ClickRates, examination: np.ndarray) -> RateEstimate:
-    """Where the steps would end on a connected log, found as a root.
+    """Where the steps would end on a log that is connected in every lane, found as a root.
 
     A step is scaled with o, so that the ratios of o to its first factor are the unknowns: at the
     end a step leaves them as they are. Powell's hybrid method finds them in a hundredth of a
-    second, where some logs take far more than the published number of steps.
-
-    Args:
-        rates: click rates, connected in every lane.
-        examination: [lanes, factors] o to start from, > 0 where a factor has weight.
-
-    Returns:
-        Examination 1 at the first factor with weight; NaN in a lane where no root was found to
-        1e-6.
+    second, where some logs take far more than the published number of steps. The start is > 0 where
+    a factor has weight. Examination is 1 at the first such factor; NaN in a lane where no root was
+    found to 1e-6.
     """
     fitted = [
         _root(rates.feature, *lane, rates.features)

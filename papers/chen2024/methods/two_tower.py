@@ -34,13 +34,9 @@ def fit(task: Task, *, steps: int = 20_000) -> list[Fitted]:
 def fit_two_tower(rates: ClickRates, logits: np.ndarray, *, steps: int) -> RateEstimate:
     """Two towers: r and o are sigmoids, trained on cross-entropy by Adam on all rows at once.
 
-    The loss is the mean over rows of -c ln(r o) - (1 - c) ln(1 - r o) (Appendix C.3), the
-    learning rate 0.01; relevance logits start at 0.
-
-    Args:
-        rates: click rates.
-        logits: [lanes, factors] logits of o to start from, N(0, 1) published.
-        steps: 20,000 published.
+    The loss is the mean over rows of -c ln(r o) - (1 - c) ln(1 - r o) (Appendix C.3), the learning
+    rate 0.01; relevance logits start at 0, those of o [lanes, factors] at N(0, 1), and there are
+    20,000 steps, as published.
     """
     layout = lay_out(rates)
     zeros = layout.by_layer(np.zeros((len(logits), rates.features)), jnp.float32)

@@ -34,16 +34,10 @@ def run(
 ) -> pd.DataFrame:
     """Frequencies of connected graphs, and the statistics of Tables 3 and 4.
 
-    Args:
-        inputs: rankings of all splits, and the initial ranker's policy.
-        seed: draws everything.
-        name: of the data set; becomes a column.
-        repeats: draws per point.
-        feature_repeats: the same where features are removed, which takes far longer.
-        contexts: numbers of context types; 0 means positions only.
-        ratios: shares of the queries that are kept, positions only.
-        features: numbers of features that are kept, with `feature_contexts` context types.
-        table_contexts: context types of Table 4.
+    There are `repeats` draws per point, and `feature_repeats` where features are removed, which
+    takes far longer. `contexts` are numbers of context types; 0 means positions only. `ratios` are
+    shares of the queries that are kept, positions only. `features` are numbers of features that are
+    kept, with `feature_contexts` context types; Table 4 has `table_contexts`.
     """
     lists = displayed(inputs.train, inputs.policy, top=POSITIONS)
     feature, lengths = vector_ids(lists.features), lists.lengths

@@ -12,13 +12,10 @@ from twotowers.randomness import stream
 def run(inputs, *, seed: int, sizes: list[dict], repeats: int, limit: dict) -> pd.DataFrame:
     """Draw data sets at random and count how many have a connected graph.
 
-    Args:
-        inputs: none.
-        seed: draws the data sets.
-        sizes: mappings of `features` |X|, `factors` |T| and `rows`, a list of |D|.
-        repeats: data sets per size, and graphs with independent edges.
-        limit: as one of `sizes`, with a list of `factors` and one number of `rows`: where the
-            exponent f of the formula is to tend to |D| (Remark 2).
+    Sizes have `features` |X|, `factors` |T| and `rows`, a list of |D|; there are `repeats` data
+    sets per size, and graphs with independent edges. `limit` is one of them with a list of
+    `factors` and one number of `rows`: where the exponent f of the formula is to tend to |D|
+    (Remark 2).
     """
     rows = []
     for size in sizes:

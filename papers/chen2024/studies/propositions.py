@@ -19,14 +19,9 @@ def run(
 ) -> pd.DataFrame:
     """The variance of Proposition 1, and the error bounds of Propositions 2 and 4.
 
-    Args:
-        inputs: none.
-        seed: draws everything.
-        clicks: numbers of clicks N of Proposition 1.
-        cases: mappings of true `relevance`, examinations `first` and `second`, and the
-            `estimate` of relevance that is conditioned on.
-        draws: simulations per case.
-        graphs: random data sets per bound.
+    `clicks` are numbers N of Proposition 1. Cases have true `relevance`, examinations `first` and
+    `second`, and the `estimate` of relevance that is conditioned on; each has `draws` simulations,
+    each bound `graphs` random data sets.
     """
     rows = []
     for number in clicks:

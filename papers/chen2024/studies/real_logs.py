@@ -19,12 +19,7 @@ from twotowers.randomness import stream
 def run(inputs, *, seed: int, name: str, shares: list[float], draws: int) -> pd.DataFrame:
     """Pairs of positions that documents link, components, and what a repair would take.
 
-    Args:
-        inputs: the log.
-        seed: draws which documents are kept.
-        name: of the log; becomes a column.
-        shares: shares of the query-document pairs that are kept.
-        draws: how often for each share.
+    `shares` of the query-document pairs are kept, in so many draws each.
     """
     log = pq.read_table(inputs.log, columns=["query", "document", "position", "impressions"])
     columns = {column: log[column].to_numpy() for column in ("position", "impressions")}

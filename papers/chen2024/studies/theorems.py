@@ -23,14 +23,9 @@ MOST_COMPONENTS = 6
 
 
 def run(inputs, *, seed: int, lists: list[dict], logs: int, scale: float) -> pd.DataFrame:
-    """Check each statement.
+    """Check each statement, on lists of K = 1, 2, ... components and random logs of one to six.
 
-    Args:
-        inputs: none.
-        seed: draws random logs.
-        lists: of K = 1, 2, ... components, as in the settings' logs.
-        logs: random logs, each of one to six components.
-        scale: of relevance in the second solution, but in the first position's component.
+    Relevance is scaled in the second solution, but in the first position's component.
     """
     drawn = []
     for number in range(logs):

@@ -39,13 +39,7 @@ STEP = 2e-4
 
 
 def run(inputs, *, seed: int, pages: int) -> pd.DataFrame:
-    """Per model: differences of gradients and steps, and of the likelihoods at both ends.
-
-    Args:
-        inputs: not used; the study simulates its own log.
-        seed: draws the log and the parameters at which gradients are compared.
-        pages: number of pages.
-    """
+    """Per model: differences of gradients and steps, and of the likelihoods at both ends."""
     rng = stream("em_gradient", seed)
     log = _log(rng, pages)
     rows = []
@@ -136,9 +130,7 @@ def posteriors(
 ) -> tuple[jax.Array, jax.Array]:
     """P(attractive | click or none) and P(examined | click or none) of the position-based model.
 
-    Args:
-        attraction, examination: [impressions] log-odds of both.
-        clicked: [impressions] bool.
+    Attraction and examination are [impressions] log-odds.
 
     Example:
         >>> click = jnp.array([True, False])
@@ -154,18 +146,10 @@ def posteriors(
 def click_loss_difference(clicks: np.ndarray, seed: int, targets: Callable = posteriors) -> float:
     """How far the gradient of ClickEMLoss is from that of the cross-entropy of clicks.
 
-    ClickEMLoss is the sum of two cross-entropies per impression, H(t_a, sigmoid(a)) +
-    H(t_e, sigmoid(e)). The targets t are posteriors at the same logits, and count as constants.
-    The other loss is H(click, sigmoid(a) sigmoid(e)). Gradients are those by both logits of each
-    impression, at random logits.
-
-    Args:
-        clicks: bool, of any shape.
-        seed: draws the logits.
-        targets: the posteriors; see `posteriors`.
-
-    Returns:
-        The largest difference, relative to the largest gradient.
+    ClickEMLoss is the sum of two cross-entropies per impression, H(t_a, sigmoid(a)) + H(t_e,
+    sigmoid(e)). The targets t are posteriors at the same logits, and count as constants. The other
+    loss is H(click, sigmoid(a) sigmoid(e)). Gradients are those by both logits of each impression,
+    at random logits. It is the largest difference, relative to the largest gradient.
     """
     logits = stream("em_gradient: ClickEMLoss", seed).uniform(-4, 4, (2, clicks.size))
     with jax.enable_x64(True):

@@ -20,12 +20,7 @@ def table(
     lines: Mapping[str, str],
     metrics: Mapping[str, str],
 ) -> pd.DataFrame:
-    """One row per setting, metric and source, with an interval.
-
-    Args:
-        lines: From settings to what their lines are called.
-        metrics: From metrics to the headings of their columns.
-    """
+    """One row per setting, metric and source, with an interval."""
     ours = over_seeds(select(named(results), setting=list(lines), metric=list(metrics)), KEYS)
     parts = [ours.assign(source="reproduced")]
     for metric in metrics:

@@ -21,13 +21,7 @@ FOLDS = 5
 def run(
     inputs: Mapping[str, str], *, seed: int, trees: int, leaves: int, learning_rate: float
 ) -> pd.DataFrame:
-    """Metrics of all annotated queries, with the column `folds`.
-
-    Args:
-        inputs: the annotated documents.
-        seed: not used: trees have no chance.
-        trees, leaves, learning_rate: see `twotowers.rankers.trees.fit_lambdamart`.
-    """
+    """Metrics of all annotated queries, with the column `folds`. Trees have no chance."""
     lists = read_rankings(inputs[ANNOTATIONS])
     options = {"trees": trees, "leaves": leaves, "learning_rate": learning_rate}
     held_out, published = cross_fitted(lists, lists.label, **options)
@@ -71,20 +65,11 @@ def cross_fitted(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores of a ranker that is trained on labels (the expert of de Haan and Hager 2024).
 
-    The queries of each fold are scored by trees of the other folds. The published evaluation cut
-    scores per query by numbers of documents. So the trees without the first fold scored all
-    queries, four in five of them seen in training.
-
-    Args:
-        rankings: the labelled queries.
-        labels: [rows] whole numbers, 0 to 30.
-        folds: number of folds of neighbouring queries, 2 or more.
-        train: (rankings, labels, **options) -> predict([rows, width] features) -> [rows] scores.
-        options: of `train`, such as `trees`, `leaves` and `learning_rate`.
-
-    Returns:
-        [rows] float64 scores; higher ranks first. Scores of different folds are not comparable. And
-        the scores of all queries by the trees without the first fold.
+    The queries of each fold, of neighbouring ones, are scored by trees of the other folds, so that
+    scores of different folds are not comparable. The published evaluation cut scores per query by
+    numbers of documents. So the trees without the first fold scored all queries, four in five of
+    them seen in training: the second result. `train`: (rankings, labels, **options) ->
+    predict([rows, width]) -> [rows].
     """
     offsets = rankings.offsets
     rows = np.arange(len(rankings.query))

@@ -14,16 +14,10 @@ from twotowers.splits import SPLITS
 
 
 def run(inputs, *, seed: int, most: int) -> pd.DataFrame:
-    """Features, queries, shares of the splits and lengths of lists, over all splits.
+    """Features, queries, shares of the splits and lengths of raw lists, over all splits.
 
-    Args:
-        inputs: raw rankings per split.
-        seed: of the cut.
-        most: documents that a list keeps.
-
-    Returns:
-        metric, position, value. `share_moved` is the largest change of a label's share by the
-        cut, `share_kept` the share of documents that stay.
+    `share_moved` is the largest change of a label's share by the cut to `most` documents,
+    `share_kept` the share of documents that stay.
     """
     lengths, before, after = [], np.zeros(0), np.zeros(0)
     queries, width = {}, 0

@@ -33,16 +33,9 @@ USER = PositionBased()
 def run(inputs, *, seed: int, queries: int, sessions: int) -> pd.DataFrame:
     """nDCG@10 of both losses with a parameter per document, and with a linear ranker.
 
-    Args:
-        inputs: rankings per split, and the policy's scores.
-        seed: draws which queries are taken, and clicks.
-        queries: of training and of test, at most.
-        sessions: of the sampled clicks, spread evenly over the training queries.
-
-    Returns:
-        tower (document, linear, sampled), kind (ips, pbm), metric, position, value. Of `document`
-        and with metric ndcg@10_train on the training queries, of the others on the test queries.
-        Metric `gradient` says how near the minimum a ranker is: see `minimum`.
+    Tower `document`, with metric ndcg@10_train, is on the training queries, `linear` and `sampled`
+    on the test queries, at most `queries` of each. Sampled clicks are spread evenly over the
+    training queries. Metric `gradient` says how near the minimum a ranker is: see `minimum`.
     """
     lists = {split: some(inputs, split, queries, seed) for split in ("train", "test")}
     exact = expected(*lists["train"])
@@ -145,17 +138,10 @@ def curvature(logits, attraction, examined, kind: str) -> np.ndarray:
 def minimum(
     features: np.ndarray, start: np.ndarray, seen: tuple, queries: int, kind: str
 ) -> tuple[np.ndarray, float]:
-    """Weights that minimise the sum over documents, mean over queries; and how near they are.
+    """Weights that minimise the sum over documents, mean over queries; their largest derivative.
 
-    Args:
-        features: [rows, weights], of which logits are a weighted sum.
-        start: [weights] to start from.
-        seen: [rows] attraction, expected or estimated from clicks, and examination.
-        queries: number of queries.
-        kind: see `KINDS`.
-
-    Returns:
-        The weights, and the size of the largest derivative.
+    Logits are a weighted sum of features [rows, weights]; `seen` [rows] are attraction, expected or
+    estimated from clicks, and examination; `kind` is one of `KINDS`.
     """
 
     def objective(weights):

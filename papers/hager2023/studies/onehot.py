@@ -43,16 +43,9 @@ def run(
 ) -> pd.DataFrame:
     """nDCG@10 by method: along budgets without collisions, and along collisions after all sessions.
 
-    Args:
-        inputs: none.
-        seed: draws relevance, lists, clicks and fits.
-        sessions: the largest budget; the smaller ones are powers of ten from 100 on.
-        queries, documents: lists per split, and documents on each.
-        collisions: shares p of documents that have another's parameter: the document's number
-            modulo queries x documents x (1 - p).
-
-    Returns:
-        method, sessions, collisions, metric, position, value.
+    `sessions` is the largest budget; the smaller ones are powers of ten from 100 on. `collisions`
+    are shares p of documents that have another's parameter: the document's number modulo queries x
+    documents x (1 - p).
     """
     budgets = [int(budget) for budget in BUDGETS if budget <= sessions]
     splits = draw(seed, queries, documents, budgets)

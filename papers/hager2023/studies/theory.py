@@ -69,15 +69,10 @@ LOSSES = {"pbm": pbm_loss, "ips": ips_loss}
 
 
 def run(inputs, *, seed: int) -> pd.DataFrame:
-    """All numbers of Figures 2.1 and 2.3, of the identities, of marks and rates.
+    """All numbers of Figures 2.1 and 2.3, of the identities, of marks and rates. Nothing is drawn.
 
-    Args:
-        inputs: none.
-        seed: not used; nothing is drawn.
-
-    Returns:
-        metric, position, value; kind (pbm or ips), examined, estimate, curve, dataset, method,
-        measure, comparisons and rule, where they apply.
+    Columns kind (pbm or ips), examined, estimate, curve, dataset, method, measure, comparisons and
+    rule are there where they apply.
     """
     rows = [*identities(), *curves(), *toy(), *marks(), *choices()]
     return pd.DataFrame(rows).assign(position=None)
@@ -142,12 +137,9 @@ def toy() -> Iterator[dict]:
 def shared_by_two(one: tuple[float, float], other: tuple[float, float]) -> float:
     """The click model's estimate of two documents that share it, in closed form.
 
-    With clicks a = o y, the derivative of Eq. 2.3 vanishes where
-    (a1 + a2) / p = (1 - a1) o1 / (1 - o1 p) + (1 - a2) o2 / (1 - o2 p), a quadratic in p:
-    2 o1 o2 p^2 - [(a1 + a2) (o1 + o2) + (1 - a1) o1 + (1 - a2) o2] p + a1 + a2 = 0.
-
-    Args:
-        one, other: relevance and examination of each.
+    With clicks a = o y, of relevance y and examination o, the derivative of Eq. 2.3 vanishes where
+    (a1 + a2) / p = (1 - a1) o1 / (1 - o1 p) + (1 - a2) o2 / (1 - o2 p), a quadratic in p: 2 o1 o2
+    p^2 - [(a1 + a2) (o1 + o2) + (1 - a1) o1 + (1 - a2) o2] p + a1 + a2 = 0.
 
     Example:
         >>> round(shared_by_two((0.4, 0.3), (0.4, 0.9)), 6)

@@ -16,14 +16,10 @@ from twotowers.report.latex import booktabs, moment
 def table(
     results: pd.DataFrame, published: pd.DataFrame, *, features: str, metrics: Mapping[str, str]
 ) -> pd.DataFrame:
-    """One row per setting, metric, statistic (mean, sd, change) and source.
+    """One row per setting (with a prefix), metric, statistic (mean, sd, change) and source.
 
     A change is 1 or -1 where a mean is significantly higher or lower than that of the group's naive
     model, else 0.
-
-    Args:
-        features: The prefix of the settings.
-        metrics: From metrics to the headings of their columns.
     """
     settings = _settings(features)
     theirs = select(published, setting=settings)

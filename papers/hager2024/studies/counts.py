@@ -19,15 +19,10 @@ TEST = "part-0"
 
 
 def run(inputs: Mapping[str, str], *, seed: int) -> pd.DataFrame:
-    """Counts of annotations, training and test parts, and means over both parts.
+    """Counts of annotations, training and test parts, and means over both parts ('all').
 
-    Args:
-        inputs: pages of the log, and annotated documents; of real files also the ids of both, of
-            which documents and the overlap of queries are counted.
-        seed: not used: counts have no chance.
-
-    Returns:
-        part ('annotations', 'train', 'test' or 'all'), metric, position, value.
+    Of real files, the ids of the log and of annotations are read, too: documents and the overlap of
+    queries are counted of them.
     """
     labelled = pq.read_table(inputs[ANNOTATIONS], columns=["query"])["query"]
     of_parts = {

@@ -30,19 +30,12 @@ def run(
 ) -> pd.DataFrame:
     """What two towers gain on the naive model, in percent of its loss of clicks and of its DCG@10.
 
-    Args:
-        inputs: none.
-        seed: draws the logs, and what features tell.
-        sessions: of each log, a quarter of them held out.
-        queries: annotated.
-        knobs: values of `agreement`, the correlation of attraction with relevance; of `features`,
-            the share of a trait's variance that its feature tells; of `policy`, the share of the
-            variance of the ranker's scores that follows from attraction, not from form; and, where
-            annotators and users agree in full, of `agreed_policy`, the same share, and of `hidden`,
-            the share of relevance that follows from no trait, though users and ranker know it.
-
-    Returns:
-        knob, at (its value), gain ('clicks' or 'ranking'), metric, position, value.
+    A quarter of the sessions of each log is held out. The gain is of 'clicks' or 'ranking', by knob
+    and `at`, its value. Knobs are `agreement`, the correlation of attraction with relevance;
+    `features`, the share of a trait's variance that its feature tells; `policy`, the share of the
+    variance of the ranker's scores that follows from attraction, not from form; and, where
+    annotators and users agree in full, `agreed_policy`, the same share, and `hidden`, the share of
+    relevance that follows from no trait, though users and ranker know it.
     """
     law, rows = Law.read(), []
     for knob, values in knobs.items():

@@ -18,13 +18,10 @@ METRICS = ("largest_change", "positions_changed", "error_random", "error_zero")
 def table(
     results: pd.DataFrame, published: pd.DataFrame, *, sessions: Mapping[str, int]
 ) -> pd.DataFrame:
-    """One row per number of sessions and metric.
+    """One row per number of sessions, which `sessions` has by setting, and metric.
 
     `largest_change` is that of any position, `positions_changed` counts changes of more than .1,
     and the errors are the largest of any position, by start.
-
-    Args:
-        sessions: from settings to their sessions.
     """
     rows = []
     for setting, number in sessions.items():

@@ -40,12 +40,9 @@ AS_STRONGLY = 0.8
 
 
 def bias_errors(results: pd.DataFrame, over: dict[str, tuple | None], **where) -> pd.DataFrame:
-    """Estimated minus true bias, one row per lane and one column per position.
+    """Estimated minus true bias of one setting, one row per lane and one column per position.
 
-    Args:
-        results: Long form.
-        over: The lanes, as in `seed_means`, and "position" if not all of them.
-        where: The selection of one setting.
+    `over` are the lanes, as in `seed_means`, and "position" if not all of them.
     """
     cells = {**over, "position": over.get("position")}
     estimates = seed_means(results, cells, metric="position_bias", **where)

@@ -54,16 +54,10 @@ REGIMES = {
 def run(inputs, *, seed: int, documents: int, views: int, impressions: int) -> pd.DataFrame:
     """True and estimated bias per configuration (its number is `position`), and its component.
 
-    Per regime also the number of components, the largest error, the largest that is left once
-    each component may have a constant of its own, and the largest change of an estimate when
-    the fit starts elsewhere: what the data identify does not change.
-
-    Args:
-        inputs: not used; the study makes its own documents.
-        seed: draws relevance, exposure, clicks and the starts of the fit.
-        documents: number of documents.
-        views: configurations under which one document is shown, of those it may be shown.
-        impressions: times it is shown under each.
+    Per regime also the number of components, the largest error, the largest that is left once each
+    component may have a constant of its own, and the largest change of an estimate when the fit
+    starts elsewhere: what the data identify does not change. A document is shown under `views` of
+    the configurations that it may have, `impressions` times under each.
     """
     frames = [
         regime(name, seed=seed, documents=documents, views=views, impressions=impressions)

@@ -55,16 +55,9 @@ def run(
 ) -> pd.DataFrame:
     """Position bias per variant of linear relevance, strength and temperature; and the spread.
 
-    A variant's spread at a position is its largest less its smallest bias over all policies. Its
-    `padding` is the percentage of empty places.
-
-    Args:
-        inputs: files of rankings; those of `train` are used.
-        seed: draws the relevance function, its noise, and the policy's.
-        queries: how many queries of the training split.
-        positions: positions on the page.
-        strengths: of a policy that sorts by the linear score itself.
-        temperatures: of that policy.
+    A variant's spread at a position is its largest less its smallest bias over all policies, which
+    sort training queries by the linear score itself. Its `padding` is the percentage of empty
+    places. The seed draws the relevance function, its noise, and the policy's.
     """
     lists = read_rankings(inputs.train).first(queries)
     score = simulated(lists.features, seed=seed, clipped=False, noisy=False)

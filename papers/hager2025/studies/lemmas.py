@@ -39,14 +39,10 @@ def run(
 ) -> pd.DataFrame:
     """Residuals and position bias per model and temperature; placement per model and strength.
 
-    Args:
-        inputs: files of rankings; those of `train` are used.
-        seed: draws the non-linear relevance, and the order of documents of equal relevance.
-        queries: how many queries of the training split.
-        positions: positions on the page.
-        temperatures: above 0, where the model with a parameter per pair is identified.
-        strengths: of the policies whose placement is set beside residuals.
-        mixed: their temperature.
+    The seed draws the non-linear relevance, and the order of documents of equal relevance, on
+    queries of the training split. Temperatures are above 0, where the model with a parameter per
+    pair is identified; `strengths` are of the policies whose placement is set beside residuals, at
+    the temperature `mixed`.
     """
     lists = read_rankings(inputs.train).first(queries)
     frames = []

@@ -50,17 +50,11 @@ def run(
 ) -> pd.DataFrame:
     """Per condition: errors, effect of the start, residuals, and how much of Eq. 14 is used.
 
-    Args:
-        inputs: not used; the study makes its own documents.
-        seed: draws documents, and the starts.
-        queries: of `POSITIONS` documents each.
-        starts: fits of each condition.
-        steps: of gradient descent, on all documents at once.
-        gaps: between the supports of adjacent positions, whose centres are 1 apart; negative where
-            they overlap. With one feature, and a tower of two layers of `width`.
-        features: numbers of features, with `gap` in each.
-        widths: of the two hidden layers, with one feature and `gap`.
-        gap, width: what is not varied.
+    The study makes its own documents: `queries` of `POSITIONS` each. Gaps are between the supports
+    of adjacent positions, whose centres are 1 apart; negative where they overlap. One of gaps (with
+    one feature, and a tower of two layers of `width`), numbers of features (with `gap` in each) and
+    widths (with one feature and `gap`) is varied. `steps` are of gradient descent, on all documents
+    at once.
     """
     conditions = [("gap", value, {"gap": value}) for value in gaps]
     conditions += [("features", value, {"features": value}) for value in features]
@@ -91,12 +85,11 @@ def condition(
 ) -> dict[str, float]:
     """What fits from several starts say of one condition.
 
-    Returns:
-        `effect_of_start`: the largest range of an estimate over starts; `largest_error` of any
-        estimate; `largest_residual` (a probability) of any fit; `distance` of the nearest
-        documents of adjacent positions, a mean over these; with one feature and a gap also
-        `bound_used`: the largest |D_k - D_k'| / (2 L |x1 - x2|) of two fits, adjacent positions and
-        their nearest documents (Eq. 14).
+    `effect_of_start`: the largest range of an estimate over starts; `largest_error` of any
+    estimate; `largest_residual` (a probability) of any fit; `distance` of the nearest documents of
+    adjacent positions, a mean over these; with one feature and a gap also `bound_used`: the largest
+    |D_k - D_k'| / (2 L |x1 - x2|) of two fits, adjacent positions and their nearest documents (Eq.
+    14).
     """
     x = documents(seed=seed, queries=queries, features=features, gap=gap)
     gamma = relevance(x)

@@ -27,13 +27,9 @@ def table(
     along: str,
     chosen_by: str | None = None,
 ) -> pd.DataFrame:
-    """One row per setting, policy and place: mean and 95 % interval over seeds.
+    """One row per setting, policy and place (`along`): mean and 95 % interval over seeds.
 
-    Args:
-        settings: From the settings to the titles of their panels.
-        metric: What is measured.
-        along: The column on the x axis.
-        chosen_by: The winner of tuned lanes that is drawn, "ndcg" or "clicks"; all lanes if absent.
+    `chosen_by` is the winner of tuned lanes that is drawn, "ndcg" or "clicks"; all lanes if absent.
     """
     parts = [
         won(results, name, chosen_by) if chosen_by else select(results, setting=name)
@@ -57,16 +53,10 @@ def draw(
     shared: bool = False,
     first: float | None = None,
 ) -> Figure:
-    """Panels side by side; with position bias goes its truth.
+    """Panels side by side; with position bias goes its truth, from the place `first` on.
 
-    The y axis has room for all means. Intervals of few seeds may be wider than it.
-
-    Args:
-        label, xlabel: Of the axes.
-        log: Whether the x axis is logarithmic.
-        span: The least range of the y axis.
-        shared: Whether all panels have one y axis, so that their levels can be compared.
-        first: The first place that is drawn; all if absent.
+    The y axis, of all panels if `shared`, has a range of `span` or more, and room for all means.
+    Intervals of few seeds may be wider than it.
     """
     if first is not None:
         table = table[table[along] >= first]
@@ -92,11 +82,8 @@ def draw(
 def equal_spans(axes: Iterable[Axes], *, at_least: float = 0.0) -> None:
     """Give panels that do not share y ranges of one length, each about its own data.
 
-    A step of the same size then looks the same in every panel, whatever its level.
-
-    Args:
-        axes: The panels; empty ones are left alone.
-        at_least: The smallest range, so that noise does not fill a panel that shows no effect.
+    A step of the same size then looks the same in every panel, whatever its level; a range of
+    `at_least` is not filled by noise. Empty panels are left alone.
     """
     drawn = [panel for panel in axes if panel.has_data()]
     ends = np.array([panel.get_ylim() for panel in drawn]).reshape(-1, 2)

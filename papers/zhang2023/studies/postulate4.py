@@ -49,16 +49,9 @@ def run(
     Explained is the loss of the best constant, less that of a tower's scores and the best constant,
     over the same of both towers at the end. "Steps to share" are those until a tower alone explains
     `share` of what both explain at the end; one more than there are steps if it never does.
-
-    Args:
-        inputs: rankings; those of `train` are used.
-        seed: draws the policy's noise, the start and the batches.
-        queries: how many of the training queries.
-        positions: positions on the page.
-        weights: of the label in the policy's score.
-        layers, observation: widths of the hidden layers of both towers.
-        learning_rate, batch, steps: of Adam, in queries.
-        share: of what both explain at the end, in (0, 1).
+    `weights` are those of the label in the policy's score, on training queries; `layers` and
+    `observation` widths of the hidden layers of both towers, trained by Adam on `batch` queries a
+    step.
     """
     lists = read_rankings(inputs.train).first(queries)
     where = mask(lists.lengths, positions)

@@ -59,14 +59,10 @@ def run(
 ) -> pd.DataFrame:
     """All parts, one below the other.
 
-    Args:
-        inputs: none.
-        seed: draws optima.
-        draws: optima that are drawn per support.
-        starts: of fits where Theorem 2 fails.
-        rates: dropout rates tau, below 1.
-        scales: gradient scales eta.
-        steps: of gradient reversal, before a root of the slopes is sought.
+    There are so many `draws` of optima per support, and fits from `starts` where Theorem 2 fails;
+    `rates` are dropout rates tau below 1, `scales` gradient scales eta.
+
+    Gradient reversal takes so many steps before a root of the slopes is sought.
     """
     rows = [
         *_optima(seed, draws, starts),

@@ -46,15 +46,10 @@ def run(
 ) -> pd.DataFrame:
     """nDCG on held-out days, and what happens online, by method.
 
-    Args:
-        inputs: none.
-        seed: draws the store, its log, and the experiment.
-        users: how many.
-        sessions: visits in the log's 30 days, of which 27 train and 3 test.
-        weekly: visits of a week of the experiment, the same for each method.
-        scale, rate: of GradRev and of Drop.
-        layers, observation: widths of hidden layers of both towers.
-        training: as `twotowers.fitting.gradient.FitSettings` has it.
+    `sessions` are visits in the log's 30 days, of which 27 train and 3 test; `weekly` those of a
+    week of the experiment, the same for each method. `scale` is of GradRev, `rate` of Drop;
+    `layers` and `observation` are widths of hidden layers of both towers; `training` is as
+    `FitSettings` has it.
     """
     store = Store(users=users, rng=stream("store", seed))
     rng = stream("store log", seed)
