@@ -88,7 +88,8 @@ def decide(
         reason = f"{lone} has one seed, which tells nothing of chance"
         return replace(whole, verdict=UNDECIDED, reason=reason, cause=ONE_SEED)
     try:
-        left = [claim.measure(without_seed(results, seed)) for seed in seeds]
+        lone = seed_counts(results) == 1
+        left = [claim.measure(results[(results["seed"] != seed) | lone]) for seed in seeds]
     except (NotTestable, TooFewRuns) as lacking:
         reason = f"without one of the seeds: {lacking}"
         return replace(whole, verdict=UNDECIDED, reason=reason, cause=SEEDS)
@@ -223,11 +224,6 @@ def seeds_of(results: pd.DataFrame) -> tuple[list, int]:
     several = per_setting > 1
     least = int(per_setting[several].min()) if several.any() else 1
     return sorted(results.loc[several, "seed"].unique()), least
-
-
-def without_seed(results: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """The results without a seed; a setting with a single one keeps it."""
-    return results[(results["seed"] != seed) | (seed_counts(results) == 1)]
 
 
 def _lone_setting(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> str | None:
