@@ -8,7 +8,6 @@ from twotowers.splits import SPLITS
 
 def main(inputs, outputs, *, steps: dict, label_max: float) -> None:
     """Read the raw splits and write the preprocessed ones: `prepare` of `steps`, with settings."""
-    """
     # Percentiles are taken where relevance is made, of what is prepared here.
     settings = {
         name: value for name, value in steps.items() if name not in ("prepare", "percentiles")
