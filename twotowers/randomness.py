@@ -52,15 +52,15 @@ def draw_clicks(
     a normal law, rounded.
     """
     many = shown >= MANY
-    found = rng.hypergeometric(*(np.where(many, 0, n) for n in (clicked, shown - clicked, size)))
+    drawn = rng.hypergeometric(*(np.where(many, 0, n) for n in (clicked, shown - clicked, size)))
     if many.any():
         shown, clicked, size = shown[many], clicked[many], size[many]
         few, share = np.minimum(clicked, size), np.maximum(clicked, size) / shown
         spread = np.sqrt(few * share * (1 - share) * (1 - few / shown))
         normal = np.rint(few * share + spread * rng.standard_normal(len(few)))
         normal = np.clip(normal, np.maximum(clicked + size - shown, 0), few)
-        found[many] = np.where(few < 1e-3 * shown, rng.binomial(few, share), normal)
-    return found
+        drawn[many] = np.where(few < 1e-3 * shown, rng.binomial(few, share), normal)
+    return drawn
 
 
 def key_of(purpose: str, *key: object) -> np.uint64:

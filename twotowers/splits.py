@@ -34,5 +34,5 @@ def part_of(file: Path) -> str:
         >>> [part_of(Path(name)) for name in ("part-2_split-0.feather", "part-00002.gz", "a.csv")]
         ['part-2', 'part-2', 'log']
     """
-    found = PART.search(file.name)
-    return f"part-{int(found.group(1))}" if found else LOG
+    match = PART.search(file.name)
+    return f"part-{int(match.group(1))}" if match else LOG

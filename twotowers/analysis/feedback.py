@@ -248,8 +248,8 @@ def moves_after_clicks(displays: Displays | Iterable[Displays]) -> Finding:
         >>> moves_after_clicks(Displays.of_rows(pair, factor, clicks, query=pair // 4)).p < .001
         True
     """
-    found = [_sums(each) for each in portions_of(displays)]
-    products, squares = zip(*found, strict=True)
+    sums = [_sums(each) for each in portions_of(displays)]
+    products, squares = zip(*sums, strict=True)
     steps = np.concatenate(products) / np.maximum(sum(squares), 1e-300)
     values = steps.sum(0)
     test = together(NAME, steps, values)

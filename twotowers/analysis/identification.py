@@ -92,10 +92,10 @@ class Identification(Shown):
         (`twotowers.identifiability.strength`). None if clicks tie no two bias factors, or if there
         are more than 1,000.
         """
-        found = self.report.strength()
-        if found is None or found.links.empty:
+        known = self.report.strength()
+        if known is None or known.links.empty:
             return None
-        link = found.links.head(1)
+        link = known.links.head(1)
         ends = both_ends(self.report.factors, link["one"], link["other"])
         evidence = link[["clicks", "swaps", "error", "share"]].reset_index(drop=True)
         return native(ends.join(evidence), self.kind)
@@ -208,19 +208,19 @@ def count_columns(log: ClickLog, wanted: Sequence[str]) -> tuple[pd.DataFrame, i
             before, rows = before + len(shown), rows + len(batch)
             yield batch
 
-    found = Counts.of_batches(shown(), texts=_is_text(log))
+    distinct = Counts.of_batches(shown(), texts=_is_text(log))
     if not rows:
         raise InputError("the log is empty: nothing was shown", path=log.source)
-    table = _with_decimals(found.table(), log)
+    table = _with_decimals(distinct.table(), log)
     return table.drop_columns([] if "clicks" in counts else ["clicks"]).to_pandas(), rows
 
 
 def _names(log: ClickLog, wanted: Sequence[str]) -> dict[str, str]:
     """Our names and the table's, of the wanted columns, impressions and clicks that there are."""
-    known, found = dict(log.layout.columns), column_names(files_of(log.source)[0])
+    known, present = dict(log.layout.columns), column_names(files_of(log.source)[0])
     theirs = {name: known.get(name, name) for name in [*wanted, *COUNTS]}
-    check_columns(wanted, {*found, *known} - {*COUNTS}, log.source)
-    return {ours: name for ours, name in theirs.items() if ours in wanted or name in found}
+    check_columns(wanted, {*present, *known} - {*COUNTS}, log.source)
+    return {ours: name for ours, name in theirs.items() if ours in wanted or name in present}
 
 
 def _batches(log: ClickLog, names: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
@@ -237,11 +237,11 @@ def _counts_of(
     batch: pa.RecordBatch, counts: Sequence[str], rows: Rows
 ) -> tuple[np.ndarray, np.ndarray]:
     """Impressions and clicks of rows. A row without impressions is one, with one click or none."""
-    found = {name: rows.whole(batch[name], name) for name in counts}
-    clicks = found.get("clicks", np.zeros(len(batch), np.int64))
-    if "impressions" not in found:
+    counted = {name: rows.whole(batch[name], name) for name in counts}
+    clicks = counted.get("clicks", np.zeros(len(batch), np.int64))
+    if "impressions" not in counted:
         return np.ones(len(batch), np.int64), np.minimum(clicks, 1)
-    shown = found["impressions"]
+    shown = counted["impressions"]
     rows.check(
         clicks <= shown,
         "clicks",

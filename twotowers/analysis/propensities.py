@@ -223,9 +223,9 @@ class Propensities(Drawn):
             clicks that the swap adds, whether it joins parts of the log that nothing ties, and
             worst and mean: errors of the log-ratios afterwards.
         """
-        found = self.swaps_by_number(pages=pages, steps=steps)
-        ends = both_ends(self.curve.names, found["one"], found["other"])
-        more = found[["clicks", "joins", "worst", "mean"]]
+        proposed = self.swaps_by_number(pages=pages, steps=steps)
+        ends = both_ends(self.curve.names, proposed["one"], proposed["other"])
+        more = proposed[["clicks", "joins", "worst", "mean"]]
         return native(pd.concat([ends, more], axis=1), self.kind)
 
     def swaps_by_number(self, *, pages: float, steps: int = 5) -> pd.DataFrame:

@@ -143,10 +143,10 @@ class Weights(Shown):
             names = (*pages, "query", "document", "position", *further)
             own = {name: block.column(name) for name in names}
             columns = {"page": pa.array(block.before + block.page + 1)}
-            found = {name: log.ids[name].take(each) for name, each in own.items()}
-            columns |= {name.removeprefix(OWN): found[name] for name in pages} | found
+            taken = {name: log.ids[name].take(each) for name, each in own.items()}
+            columns |= {name.removeprefix(OWN): taken[name] for name in pages} | taken
             columns = {name: each for name, each in columns.items() if name not in pages}
-            columns["position"] = pc.add(found["position"], pa.scalar(first - 1, pa.int32()))
+            columns["position"] = pc.add(taken["position"], pa.scalar(first - 1, pa.int32()))
             columns["click"] = pa.array(block.click.astype(np.int8))
             if block.times is not None:
                 columns[EQUAL] = pa.array(np.repeat(block.times, block.lengths))

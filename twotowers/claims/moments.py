@@ -26,19 +26,19 @@ def measured(results: pd.DataFrame, settings: str | Sequence[str], **where) -> p
         for column in where:
             if column not in rows or rows[column].isna().all():
                 raise InputError(f"{name!r} has no results with this column", field=column)
-    found, names = select(results, setting=settings), ", ".join(map(repr, settings))
+    chosen, names = select(results, setting=settings), ", ".join(map(repr, settings))
     for column, wanted in where.items():
-        present = found[column].dropna().unique()
-        found = select(found, **{column: wanted})
+        present = chosen[column].dropna().unique()
+        chosen = select(chosen, **{column: wanted})
         several = not isinstance(wanted, str) and isinstance(wanted, Sequence)
         for value in wanted if several else [wanted]:
-            if select(found, **{column: value}).empty:
+            if select(chosen, **{column: value}).empty:
                 raise InputError(
                     f"no results of {names} for {value!r}",
                     field=column,
                     expected=f"one of {', '.join(map(repr, sorted(present)))}",
                 )
-    return found
+    return chosen
 
 
 def with_most(results: pd.DataFrame, lane: str | None) -> pd.DataFrame:

@@ -56,8 +56,8 @@ def run(options: argparse.Namespace) -> int:
         written = f"{log.write(out):,} pages"
     else:
         if log.gaps:
-            found = "positions are missing, and wscd has none"
-            raise InputError(found, path=log.source, field="--to", expected="gaps='close'")
+            problem = "positions are missing, and wscd has none"
+            raise InputError(problem, path=log.source, field="--to", expected="gaps='close'")
         written = f"{write_wscd(log, out):,} pages"
     show(f"read as {log.layout}")
     if options.to != "wscd":

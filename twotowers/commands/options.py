@@ -151,11 +151,11 @@ def as_typed(error: InputError | str, command: str = "") -> str:
         >>> as_typed(InputError("the log is empty", path="split=train/part-0.csv"))
         'split=train/part-0.csv: the log is empty'
     """
-    text, found, proposed = str(error).partition(TRY)
+    text, mark, proposed = str(error).partition(TRY)
     text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)([\w-]+)\2(?![\w/\\])", r"--\1 \3", text)
     text = text.replace("`positions` allows more", "--positions allows more")
     text = text.replace("`columns`", "--column OURS=THEIRS")
-    if not found:
+    if not mark:
         return text
     proposed, line, rest = proposed.partition(")\n")
     again = f"\ntry: {command} " if command else "; try "

@@ -209,8 +209,8 @@ class Evidence:
     def alone(self) -> np.ndarray:
         """Numbers of the few factors that documents link to no other, while the rest is linked."""
         sizes = np.bincount(self.parts)
-        found = np.flatnonzero(sizes[self.parts] == 1)
-        return found if len(found) <= FEW_ALONE * sizes.max(initial=0) else found[:0]
+        lone = np.flatnonzero(sizes[self.parts] == 1)
+        return lone if len(lone) <= FEW_ALONE * sizes.max(initial=0) else lone[:0]
 
     @property
     def swap_pages(self) -> int:

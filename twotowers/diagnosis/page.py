@@ -166,10 +166,10 @@ def check_numbers(path: str | Path) -> None:
     if not numbers.is_file():
         return
     try:
-        found = json.loads(numbers.read_text(encoding="utf-8"))
+        content = json.loads(numbers.read_text(encoding="utf-8"))
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or {*found} != PARTS:
+        content = None
+    if not isinstance(content, dict) or {*content} != PARTS:
         raise InputError(
             "is another file, and would have the numbers of the page",
             path=numbers,

@@ -113,8 +113,8 @@ class DataSet(Config):
 
     def encoder_at(self, scale: str) -> Encoder | None:
         """The encoder of a scale, if there is one."""
-        found = self.encoder.get(scale)
-        return found if found and (self.is_standin or not found.steps) else None
+        encoder = self.encoder.get(scale)
+        return encoder if encoder and (self.is_standin or not encoder.steps) else None
 
     @property
     def is_standin(self) -> bool:

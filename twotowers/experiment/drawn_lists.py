@@ -151,8 +151,8 @@ def _estimates(lists: Lists, clicks: Mapping[float, np.ndarray]) -> dict[float, 
     rate = np.stack([given.ravel() / views for views, given in clicks.items()])
     factor = np.tile(merged[position], (len(rate), 1))
     rates = ClickRates(feature, factor, rate, np.ones_like(rate), len(lists.labels), len(merged))
-    found = alternate(rates, np.ones((len(rate), len(merged))), LeastSquares(), steps=STEPS)
-    pairs = zip(found.relevance, found.examination[:, merged], strict=True)
+    fitted = alternate(rates, np.ones((len(rate), len(merged))), LeastSquares(), steps=STEPS)
+    pairs = zip(fitted.relevance, fitted.examination[:, merged], strict=True)
     positive = [tuple(np.maximum(each, SMALLEST) for each in pair) for pair in pairs]
     return dict(zip(clicks, positive, strict=True))
 

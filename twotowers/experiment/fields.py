@@ -159,10 +159,10 @@ def _explained(error: ValidationError, given: Any) -> tuple[str, str | None, lis
 
     Of alternatives, it is the error of the one that the values come nearest to.
     """
-    found = error.errors(include_url=False)
+    reported = error.errors(include_url=False)
     # Of the errors at one place, the alternatives of a union, the one that got furthest: it is
     # the longest, and says more than that the type is another.
-    errors = [(_keys(given, each["loc"]), each) for each in found]
+    errors = [(_keys(given, each["loc"]), each) for each in reported]
     first = errors[0][0]
     size = len(first)
     rivals = [one for one in errors if one[0][:size] == first[: len(one[0])]]

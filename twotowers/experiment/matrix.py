@@ -40,17 +40,17 @@ def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str,
         >>> expanded({"{of}-fit": {"matrix": {"of": parts}, "model": {"kind": "additive"}}})
         {'x-fit': {'model': {'kind': 'additive', 'tower': 'deep'}, 'log': 'a'}}
     """
-    found = {}
+    all_settings = {}
     for name, entry in settings.items():
         own = {name: entry}
         if isinstance(entry, Mapping) and MATRIX in entry:
             own = _product(name, dict(entry), partial(wrong_at, path, "settings", name))
-        if twice := own.keys() & found.keys():
+        if twice := own.keys() & all_settings.keys():
             raise wrong_at(
                 path, "settings", name, message=f"{sorted(twice)[0]!r} is declared twice"
             )
-        found |= own
-    return found
+        all_settings |= own
+    return all_settings
 
 
 def name_products(raw: dict, path: Path) -> None:
@@ -87,17 +87,17 @@ def _product(name: str, entry: dict[str, Any], wrong: Callable) -> dict[str, Any
     if unknown := [key for key in re.findall(r"{(.*?)}", name) if key not in lists]:
         raise wrong(message=f"the name has {unknown[0]!r}, and the matrix has not", expected=keys)
     cells = [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
-    found = {}
+    products = {}
     for cell in cells:
         own = re.sub(r"{(.*?)}", lambda key, cell=cell: str(cell[key[1]]), name)
-        found[own] = dict(entry)
+        products[own] = dict(entry)
         for key, value in cell.items():
             choices = lists[key]
             part = choices[value] if isinstance(choices, Mapping) else {key: value}
-            found[own] = _joined(found[own], part)
-    if len(found) < len(cells):
+            products[own] = _joined(products[own], part)
+    if len(products) < len(cells):
         raise wrong(message="the name does not tell all settings apart", expected=keys)
-    return found
+    return products
 
 
 def _are_choices(choices: Any) -> bool:

@@ -132,12 +132,12 @@ class ObservedLog(Recorded):
         if self.features and not by_pair:
             judged = (ANNOTATIONS,) if file.has(self.dataset, ANNOTATIONS) else ()
             parts |= {name: name for name in (DOCUMENTS, *judged)}
-        found = {
+        inputs = {
             name: file("raw", dataset=self.dataset, split=part) for name, part in parts.items()
         }
         if self.texts and file.is_there(self.texts):
-            found[TEXTS] = file("manifest", dataset=self.texts)
-        return found
+            inputs[TEXTS] = file("manifest", dataset=self.texts)
+        return inputs
 
     def splits(
         self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
@@ -151,14 +151,14 @@ class ObservedLog(Recorded):
             where, counts = observed_splits(inputs[LOG], shares, **given)
             pairs = np.arange(where.size, dtype=np.int32).reshape(where.shape)
             return {split: Split(pairs, where, None, counts[split]) for split in SPLITS}
-        found = observed_pages(inputs[LOG], shares, places=self.places, cut=self.cut, **given)
-        read: np.ndarray | Gathered = found.pair
+        pages = observed_pages(inputs[LOG], shares, places=self.places, cut=self.cut, **given)
+        read: np.ndarray | Gathered = pages.pair
         if features is not None:
             described = read_documents(inputs[DOCUMENTS])
-            rows = described.rows(found.ids["document"].to_numpy())
+            rows = described.rows(pages.ids["document"].to_numpy())
             width = described.features.shape[1]
-            read = Gathered(described.features[:, chosen(features, width)], rows[found.pair])
-        splits = splits_of(found, read)
+            read = Gathered(described.features[:, chosen(features, width)], rows[pages.pair])
+        splits = splits_of(pages, read)
         if TEXTS in inputs:
             splits["train"] = replace(splits["train"], texts=self._files(inputs[TEXTS]))
         return splits

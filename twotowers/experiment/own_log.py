@@ -146,9 +146,9 @@ class OwnLog(Log):
             return cell_splits(log, described, self.positions)
         size = log.shown * BYTES
         if self.streams and log.times is None and size > log.memory:
-            found = stream_splits(log, described, self.positions, self.pairs or described is None)
+            divided = stream_splits(log, described, self.positions, self.pairs or described is None)
             how = f"pages are read while towers are trained: memory would take {_size(size)}"
-            return replace(found, how=f"{how}, and {_size(log.memory)} are allowed")
+            return replace(divided, how=f"{how}, and {_size(log.memory)} are allowed")
         return page_splits(log, described, self.positions, self.bias)
 
     def splits(
@@ -201,10 +201,10 @@ def stream_splits(
     """Divide pages: those to train on are read meanwhile, and held-out ones are in memory."""
     lookups, tables, features = {}, {}, None
     if table is not None:
-        found = Lookup.of(log, keys_of(table))
-        features = Standardised.fit(table, found.ids, log.layout.columns)
-        used, row = np.unique(features.rows(found.ids), return_inverse=True)
-        lookups["features"] = replace(found, row=row)
+        lookup = Lookup.of(log, keys_of(table))
+        features = Standardised.fit(table, lookup.ids, log.layout.columns)
+        used, row = np.unique(features.rows(lookup.ids), return_inverse=True)
+        lookups["features"] = replace(lookup, row=row)
         tables["features"] = features.scaled(used)
     if by_pair:
         lookups["pair"] = Lookup.of(log, [*KEYS])

@@ -232,10 +232,10 @@ class Paper(PaperFile):
 
     def datasets_of(self, need: str) -> list[str]:
         """The data sets behind a setting or study."""
-        found = self.need(need)
-        if isinstance(found, Setting):
-            return found.log.datasets
-        return [found.dataset] if found.dataset else []
+        needed = self.need(need)
+        if isinstance(needed, Setting):
+            return needed.log.datasets
+        return [needed.dataset] if needed.dataset else []
 
 
 def load_paper(key: str, config: RunConfig, root: Path = ROOT) -> Paper:
@@ -296,8 +296,8 @@ def _line(path: Path, raw: Mapping, scale: str, keys: Sequence) -> int | None:
 def _needed(raw: dict) -> set[str]:
     """What items need at any scale, before one scale's values are put in place of others."""
     places = [["items"], *(["scales", scale, "items"] for scale in Scales.model_fields)]
-    found = [_inner(raw, place) for place in places]
-    entries = [entry for each in found if isinstance(each, Mapping) for entry in each.values()]
+    sections = [_inner(raw, place) for place in places]
+    entries = [entry for each in sections if isinstance(each, Mapping) for entry in each.values()]
     needs = [_inner(entry, ["needs"]) for entry in entries]
     return {str(need) for each in needs if isinstance(each, list) for need in each}
 

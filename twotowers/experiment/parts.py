@@ -117,7 +117,7 @@ def read_parts(
     given: Mapping[str, Any], model: ClickModel, info: ValidationInfo
 ) -> dict[str, Part | str]:
     """The parts of a click model, each a tower and what it reads, `TABLE`, or another part."""
-    found: dict[str, Part | str] = {}
+    parts: dict[str, Part | str] = {}
     for part, own in given.items():
         if part not in model.parts:
             raise config_error(f"the model has no part {part!r}", nearest(part, model.parts), part)
@@ -129,7 +129,7 @@ def read_parts(
             if own not in alike or (isinstance(shares, str) and shares in model.parts):
                 wrong = f"{own!r} is no {'table' if own == TABLE else 'part'} that it may have"
                 raise config_error(wrong, " or ".join([*map(repr, alike), "a tower"]), part)
-            found[part] = own
+            parts[part] = own
             continue
         options = with_kind(own)
         usual = READS[0] if kind == PER_DOCUMENT else READS[1]
@@ -140,8 +140,8 @@ def read_parts(
         if tower.has("BY_PAIR") and (reads != READS[0] or kind != PER_DOCUMENT):
             wrong = f"tower {tower.name!r} reads numbers of pairs"
             raise config_error(wrong, "a tower of features or positions", part)
-        found[part] = tower
-    return found
+        parts[part] = tower
+    return parts
 
 
 # Methods

@@ -81,12 +81,15 @@ class Model(Config):
         constants = {key: given[key] for key in given if key not in known}
         own = find_in("models", given.get("kind", "additive"), info)
         model = own.holds(**dict(read(own.options, constants)))
-        found = {key: given[key] for key in given if key in known}
-        examined = found.get("examination")
+        own_keys = {key: given[key] for key in given if key in known}
+        examined = own_keys.get("examination")
         if isinstance(examined, Mapping) and "reads" in examined:
-            found["parts"] = {"examination": found.pop("examination"), **found.get("parts", {})}
+            own_keys["parts"] = {
+                "examination": own_keys.pop("examination"),
+                **own_keys.get("parts", {}),
+            }
         try:
-            parts = read_parts(found.get("parts") or {}, model, info)
+            parts = read_parts(own_keys.get("parts") or {}, model, info)
         except InputError as error:
             at = ".".join(filter(None, ["parts", error.field]))
             raise config_error(error.message, error.expected, at) from None
@@ -95,10 +98,10 @@ class Model(Config):
             for name, key, reads in zip(model.parts, ("tower", "examination"), READS, strict=False):
                 own_tower = parts.get(name)
                 if own_tower == TABLE:
-                    found[key] = parts.pop(name)
+                    own_keys[key] = parts.pop(name)
                 elif isinstance(own_tower, Part) and own_tower.reads == reads:
-                    found[key] = replace(parts.pop(name), reads="")
-        return found | {"kind": own.name, "click_model": model, "parts": parts}
+                    own_keys[key] = replace(parts.pop(name), reads="")
+        return own_keys | {"kind": own.name, "click_model": model, "parts": parts}
 
     @property
     def of(self) -> ClickModel:

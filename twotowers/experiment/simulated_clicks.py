@@ -150,9 +150,9 @@ def truth_of(user: ClickModel, relevance: np.ndarray, positions: int) -> dict[st
         raise InputError(f"{name} is no user", field="user", expected=expected) from error
     where = f"user: {name}.truth"
     if not isinstance(truth, Mapping) or set(truth) != set(user.parts):
-        found = sorted(truth) if isinstance(truth, Mapping) else type(truth).__name__
+        returned = sorted(truth) if isinstance(truth, Mapping) else type(truth).__name__
         expected = f"the parts {sorted(user.parts)}"
-        raise InputError(f"has {found}", field=where, expected=expected)
+        raise InputError(f"has {returned}", field=where, expected=expected)
     for part, logits in truth.items():
         if np.isnan(logits).any():
             expected = "logits, numbers of any size"

@@ -102,11 +102,11 @@ def files_of(path: Source) -> list[Path | Frame]:
         return [path]
     literal = path.parent.is_dir()  # So that its name may have brackets.
     fits = path.parent.glob(path.name) if literal else map(Path, glob(str(path), recursive=True))
-    found = sorted(each for each in fits if each.is_file())
-    found = [each for each in found if each.stat().st_size] or found
-    if not found:
+    files = sorted(each for each in fits if each.is_file())
+    files = [each for each in files if each.stat().st_size] or files
+    if not files:
         raise InputError("no file fits", path=path, expected="a file, or a pattern of files")
-    return [*found]
+    return [*files]
 
 
 def sha256(path: str | Path) -> str:

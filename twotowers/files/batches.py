@@ -66,8 +66,8 @@ def read_batches(
     if isinstance(path, Frame):
         check_names(columns, path.table.column_names, path)
         # Frames that were put together of many may have chunks of few rows.
-        found = path.table.select(columns).combine_chunks().to_batches(max_chunksize=rows)
-        yield from map(_without_empty, found)
+        batches = path.table.select(columns).combine_chunks().to_batches(max_chunksize=rows)
+        yield from map(_without_empty, batches)
         return
     with closing(_table(path, columns, rows)) as table:
         check_names(columns, next(table), path)
@@ -202,9 +202,9 @@ def _feather_file(
 
 def _feather(path: Path, columns: list[str], rows: int) -> Iterator:
     with _feather_file(path) as file:
-        found = file.schema.names
-    yield found
-    with _feather_file(path, sorted(map(found.index, columns))) as file:
+        names = file.schema.names
+    yield names
+    with _feather_file(path, sorted(map(names.index, columns))) as file:
         for number in range(file.num_record_batches):
             yield from _pieces(file.get_batch(number).select(columns), rows)
 
@@ -253,10 +253,10 @@ def _reading(path: Path) -> Iterator:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        found, expected = f"cannot be read: {str(error)[:200]}", "a table in UTF-8"
-        if "UTF8" in found or isinstance(error, UnicodeError):
+        problem, expected = f"cannot be read: {str(error)[:200]}", "a table in UTF-8"
+        if "UTF8" in problem or isinstance(error, UnicodeError):
             expected += "; or encoding='latin-1', or another"
-        raise InputError(found, path=path, expected=expected) from error
+        raise InputError(problem, path=path, expected=expected) from error
 
 
 def _codec(raw: pa.NativeFile) -> str | None:
@@ -307,8 +307,8 @@ def _json(path: Path, columns: list[str], rows: int) -> Iterator:
     except InputError:
         raise
     except (pa.ArrowException, OSError, ValueError, AttributeError) as error:
-        found = f"cannot be read: {str(error)[:200]}"
-        raise InputError(found, path=path, expected="a JSON object per line") from error
+        problem = f"cannot be read: {str(error)[:200]}"
+        raise InputError(problem, path=path, expected="a JSON object per line") from error
 
 
 READERS = {

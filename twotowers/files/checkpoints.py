@@ -60,13 +60,13 @@ class Checkpoint:
         try:
             with np.load(self.path) as kept:
                 about = json.loads(str(kept["about"]))
-                found = [jax.numpy.asarray(kept[str(number)]) for number in range(len(leaves))]
+                arrays = [jax.numpy.asarray(kept[str(number)]) for number in range(len(leaves))]
         except (OSError, ValueError, KeyError, BadZipFile):
             raise InputError("it is no checkpoint", path=self.path, expected=expected) from None
-        alike = all(one.shape == other.shape for one, other in zip(found, leaves, strict=True))
+        alike = all(one.shape == other.shape for one, other in zip(arrays, leaves, strict=True))
         if about["fit"] != self.fit or not alike:
             raise InputError("it is of another fit", path=self.path, expected=expected)
-        return tuple(about["progress"]), jax.tree.unflatten(structure, found)
+        return tuple(about["progress"]), jax.tree.unflatten(structure, arrays)
 
     def remove(self) -> None:
         """Remove the file: the training has ended."""

@@ -91,11 +91,11 @@ def _found(path: str | Path, keys: Sequence[str | int]) -> tuple[int, int | None
     line = None
     for depth, key in enumerate(keys):
         if isinstance(node, yaml.MappingNode):
-            found = [pair for pair in node.value if _stands_for(pair[0].value, str(key))]
-            if not found:
+            fitting = [pair for pair in node.value if _stands_for(pair[0].value, str(key))]
+            if not fitting:
                 return depth, line
-            exact = [pair for pair in found if pair[0].value == str(key)]
-            line, node = (exact or found)[-1][0].start_mark.line + 1, (exact or found)[-1][1]
+            exact = [pair for pair in fitting if pair[0].value == str(key)]
+            line, node = (exact or fitting)[-1][0].start_mark.line + 1, (exact or fitting)[-1][1]
         elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
             node = node.value[key]
             line = node.start_mark.line + 1

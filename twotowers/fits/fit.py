@@ -105,8 +105,8 @@ class Fit:
         if isinstance(self.model, PositionBased) and source is not None:
             statistics, pairs = source(), self.pairs
         elif self.log is not None and "attraction" in self.model.parts:
-            found = reduced(self.log, "pbm", PositionBased(), self.positions)
-            statistics, pairs = found.statistics, found.pairs
+            position_based = reduced(self.log, "pbm", PositionBased(), self.positions)
+            statistics, pairs = position_based.statistics, position_based.pairs
         else:
             return None
         assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
@@ -132,7 +132,7 @@ class Fit:
         parts = self.model.parts
         if part not in parts:
             raise InputError(f"{self.name} has no part {part!r}", expected=nearest(part, parts))
-        found = self.table.filter(pc.equal(self.table["part"], part)).replace_schema_metadata()
+        table = self.table.filter(pc.equal(self.table["part"], part)).replace_schema_metadata()
         own = {
             PER_DOCUMENT: ["query", "document"],
             PER_POSITION: ["position"],
@@ -141,8 +141,8 @@ class Fit:
         known = (*KNOWN, *further)
         if part == "examination" and isinstance(self.model, PositionBased):
             known = (*KNOWN, *CONDITIONAL)
-        found = found.select([*own, "probability", *known])
-        return found.rename_columns([*own, "estimate", *known])
+        table = table.select([*own, "probability", *known])
+        return table.rename_columns([*own, "estimate", *known])
 
     def relevance(self) -> Native:
         """How relevant each document is to its query, the best of a query first.
@@ -171,17 +171,17 @@ class Fit:
     def relevances(self) -> pa.Table:
         """What `relevance` returns, as an Arrow table."""
         check_of_documents(self.name, self.model)
-        found = self._of_part("attraction", "clicks")
+        table = self._of_part("attraction", "clicks")
         imagined = self.estimate.prior.of("attraction")[1]
         independent = self.model.parts.get("examination") == PER_POSITION
-        tried = examinations_of(found, imagined, independent=independent)
-        found = found.append_column("examinations", pa.array(tried))
+        tried = examinations_of(table, imagined, independent=independent)
+        table = table.append_column("examinations", pa.array(tried))
         if "satisfaction" in self.model.parts:
-            found = product_of(
-                found, self._of_part("satisfaction"), self.estimate.unknown()["satisfaction"]
+            table = product_of(
+                table, self._of_part("satisfaction"), self.estimate.unknown()["satisfaction"]
             )
         order = [("query", "ascending"), ("estimate", "descending"), ("document", "ascending")]
-        return found.sort_by(order)
+        return table.sort_by(order)
 
     def judgments(self, **how: Any) -> Judgments:
         """Graded relevance of documents, for search engines and evaluation tools.
@@ -352,12 +352,12 @@ def means_of(
     alone: np.ndarray, given: np.ndarray, where: np.ndarray, number: np.ndarray | None = None
 ) -> dict[str, float]:
     """What `Fit.evaluate` returns, from `Fit.losses` and how often the log has each page."""
-    found = {
+    means = {
         metric: float(value)
         for metric, position, value in page_perplexities(alone, given, where, number)
         if position is None
     }
-    return {ours: found[theirs] for ours, theirs in METRICS.items()}
+    return {ours: means[theirs] for ours, theirs in METRICS.items()}
 
 
 METRICS = {

@@ -163,12 +163,14 @@ class Fitter:
         doing(f"fitting {self.name}")
         if prior == CHOSEN:
             prior = chosen_prior(log, self.name, self.model, self.positions, self._estimate)
-        found = reduced(log, self.name, self.model, self.positions)
+        needed = reduced(log, self.name, self.model, self.positions)
         if prior == RATE:
-            prior = rate_prior(self.model, found.rates)
+            prior = rate_prior(self.model, needed.rates)
         assert isinstance(prior, Prior)
-        estimate = self._estimate(found.statistics, prior)
-        return Fit(self.name, self.model, found.positions, estimate, found.pairs, log.kind, log=log)
+        estimate = self._estimate(needed.statistics, prior)
+        return Fit(
+            self.name, self.model, needed.positions, estimate, needed.pairs, log.kind, log=log
+        )
 
     def _estimate(self, statistics: Statistics | Totals, prior: Prior) -> Estimate:
         if self.model.counts is not None:

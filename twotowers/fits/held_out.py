@@ -61,13 +61,13 @@ def chosen_prior(
     longest = log.longest if positions is None else positions
     parts = log.split({"train": 1 - HELD_OUT, "test": HELD_OUT})
     statistics, pairs, *_ = reduced(parts["train"], model_name, model, longest)
-    found: dict[str, tuple[float, float]] = {}
+    chosen: dict[str, tuple[float, float]] = {}
     pages = None
     for part in (part for part, kind in model.parts.items() if kind == PER_DOCUMENT):
 
         def loss(at: np.ndarray, part: str = part) -> float:
             nonlocal pages
-            prior = Prior(1, TRIED, {**found, part: imagined(at)})
+            prior = Prior(1, TRIED, {**chosen, part: imagined(at)})
             fit = Fit(model_name, model, longest, fitted(statistics, prior), pairs)
             pages = fit.arrays(parts["test"]) if pages is None else pages
             return means_of(*fit.losses(pages))["conditional"]
@@ -80,8 +80,8 @@ def chosen_prior(
             bounds=[logit([LEAST[0], MOST[0]]), np.log([LEAST[1], MOST[1]])],
             options={"initial_simplex": start + STEPS, "xatol": NEAR, "fatol": GAIN},
         )
-        found[part] = imagined(best.x)
-    return Prior(1, TRIED, found)
+        chosen[part] = imagined(best.x)
+    return Prior(1, TRIED, chosen)
 
 
 def imagined(at: np.ndarray) -> tuple[float, float]:

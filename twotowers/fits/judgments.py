@@ -200,13 +200,13 @@ def grading(
 
 def judgments_of(fit: Fit, how: Grading) -> Judgments:
     """Grade the relevance of documents; see `Fit.judgments`."""
-    found = fit.relevances()
-    tried, shown = (np.asarray(found[name], float) for name in ("examinations", "impressions"))
+    pairs = fit.relevances()
+    tried, shown = (np.asarray(pairs[name], float) for name in ("examinations", "impressions"))
     kept = (tried >= max(how.min_examinations, 1e-9)) & (shown >= how.min_impressions)
     left_out = len(fit.pairs) - int(kept.sum())
-    found, tried = found.filter(pa.array(kept)), tried[kept]
-    relevance, low, high = (np.asarray(found[name], float) for name in ("estimate", "low", "high"))
-    clicked = np.asarray(found["clicks"]) > 0
+    pairs, tried = pairs.filter(pa.array(kept)), tried[kept]
+    relevance, low, high = (np.asarray(pairs[name], float) for name in ("estimate", "low", "high"))
+    clicked = np.asarray(pairs["clicks"]) > 0
     by_low = not isinstance(how.grades, tuple)
     if isinstance(how.grades, tuple):
         thresholds = np.array(how.grades)
@@ -223,17 +223,17 @@ def judgments_of(fit: Fit, how: Grading) -> Judgments:
     imagined = fit.estimate.prior.of("attraction")[1]
     table = pa.table(
         {
-            "query": found["query"],
-            "document": found["document"],
+            "query": pairs["query"],
+            "document": pairs["document"],
             "grade": grade.astype(np.int32),
             "relevance": relevance,
-            **{name: found[name] for name in ("error", "low", "high")},
+            **{name: pairs[name] for name in ("error", "low", "high")},
             "grade_low": lowest.astype(np.int32),
             "grade_high": highest.astype(np.int32),
             "examinations": tried,
-            **{name: found[name] for name in ("impressions", "clicks")},
+            **{name: pairs[name] for name in ("impressions", "clicks")},
             "shrinkage": imagined / (tried + imagined),
-            "doubt": _doubts(fit, found),
+            "doubt": _doubts(fit, pairs),
         }
     )
     return Judgments(table, left_out, tuple(thresholds.tolist()), by_low, fit.kind, fit.log)

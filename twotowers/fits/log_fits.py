@@ -97,8 +97,8 @@ def fit_log_towers(
     read = settled.read(setting.model.read)
     held = settled.model_copy(update={"given": read})
     setting = setting.model_copy(update={"log": held})
-    tasks, found = zip(*(fit_lanes({}, setting, seed=seed) for seed in seeds), strict=True)
-    fitted = [each for lanes in found for each in lanes]
+    tasks, results = zip(*(fit_lanes({}, setting, seed=seed) for seed in seeds), strict=True)
+    fitted = [each for lanes in results for each in lanes]
     return LogTowers(setting, seeds, fitted, read, tasks[0], given.kind, given)
 
 

@@ -103,8 +103,8 @@ def examinations_of(attraction: pa.Table, imagined: float, *, independent: bool)
         return trials
     with np.errstate(divide="ignore", invalid="ignore"):
         information = 1 / error**2 - imagined / (estimate * (1 - estimate))
-        found = np.clip(estimate * information, 0, trials)
-    return np.where(np.isfinite(found), found, trials)
+        examined = np.clip(estimate * information, 0, trials)
+    return np.where(np.isfinite(examined), examined, trials)
 
 
 def product_of(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> pa.Table:
@@ -130,11 +130,11 @@ def product_of(attraction: pa.Table, satisfaction: pa.Table, unknown: float) -> 
         "low": low.fillna(0.0),
         "high": np.minimum(high.fillna(1.0), 1.0),
     }
-    found = attraction
+    product = attraction
     for name, values in columns.items():
-        place = found.column_names.index(name)
-        found = found.set_column(place, name, pa.array(values, from_pandas=True))
-    return found
+        place = product.column_names.index(name)
+        product = product.set_column(place, name, pa.array(values, from_pandas=True))
+    return product
 
 
 def pair_numbers(pairs: pa.Table, own: pa.Table) -> np.ndarray:

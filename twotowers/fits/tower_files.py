@@ -55,8 +55,8 @@ def save_towers(fit: Any, path: str | Path) -> None:
     if "pair" in model.needs:
         arrays |= {name: read.pairs[name] for name in KEYS}
     try:
-        for seed, found in zip(fit.seeds, fit.fitted, strict=True):
-            leaves, _ = jax.tree_util.tree_flatten_with_path(nnx.state(found.towers))
+        for seed, result in zip(fit.seeds, fit.fitted, strict=True):
+            leaves, _ = jax.tree_util.tree_flatten_with_path(nnx.state(result.towers))
             arrays |= {column_of(seed, where): np.ravel(each) for where, each in leaves}
         known = {TOWERS: json.dumps(about)}
     except (TypeError, ValueError):

@@ -84,14 +84,14 @@ class LogTowers:
             InputError: the model or the method has no position bias.
         """
         parts = []
-        for seed, found in zip(self.seeds, self.fitted, strict=True):
-            if found.bias is None:
+        for seed, result in zip(self.seeds, self.fitted, strict=True):
+            if result.bias is None:
                 raise InputError(
                     f"{self!r} has no bias that depends on the position alone",
                     field="model",
                     expected="'additive' or 'position_based'",
                 )
-            bias = pd.DataFrame({"seed": seed, "estimate": found.bias - found.bias[0]})
+            bias = pd.DataFrame({"seed": seed, "estimate": result.bias - result.bias[0]})
             bias.insert(1, "position", np.arange(1, len(bias) + 1))
             parts.append(bias)
         return native(pd.concat(parts, ignore_index=True), self.kind)
@@ -113,8 +113,8 @@ class LogTowers:
         if part not in model.parts:
             raise InputError(f"{self!r} has no part {part!r}", expected=nearest(part, model.parts))
         frames = []
-        for seed, found in zip(self.seeds, self.fitted, strict=True):
-            logits = found.towers.table(part) if found.towers is not None else None
+        for seed, result in zip(self.seeds, self.fitted, strict=True):
+            logits = result.towers.table(part) if result.towers is not None else None
             if logits is None:
                 raise InputError(
                     f"{part} depends on what the page shows, or the method has no such part",
@@ -217,9 +217,9 @@ class LogTowers:
         train, test = self._split("train"), self._split("test")
         rows: list[dict[str, float]] = []
         rates = {name: likelihood_of_rates(train, test, name) for name in ("constant", "ranks")}
-        for found, measured in zip(self.fitted, self.held_out.to_dict("records"), strict=True):
+        for result, measured in zip(self.fitted, self.held_out.to_dict("records"), strict=True):
             gains = {name: measured["log_likelihood"] - rate for name, rate in rates.items()}
-            rows.append({"seed": measured["seed"], "fall": fall_at_limit(found) or 0.0, **gains})
+            rows.append({"seed": measured["seed"], "fall": fall_at_limit(result) or 0.0, **gains})
         return pd.DataFrame(rows)
 
     def notes(self) -> Iterator[str]:
@@ -253,11 +253,11 @@ class LogTowers:
 
     def _measured(self, split: Split) -> pd.DataFrame:
         rows = []
-        for seed, found in zip(self.seeds, self.fitted, strict=True):
+        for seed, result in zip(self.seeds, self.fitted, strict=True):
             if split.sessions is not None:
-                own = means_of(*self._losses(found, split), split.sessions[0].where)
+                own = means_of(*self._losses(result, split), split.sessions[0].where)
             else:
-                own = measures_of_cells(found, split)
+                own = measures_of_cells(result, split)
             rows.append({"seed": seed, **own})
         return pd.DataFrame(rows)
 

@@ -106,17 +106,17 @@ def tilt(useful: PairCounts, theta, clicks, starts) -> np.ndarray:
     target = np.log(clicks / (np.add.reduceat(useful.impressions, starts) - clicks))
     low = target - np.maximum.reduceat(logits, starts)
     high = target - np.minimum.reduceat(logits, starts)
-    found = (low + high) / 2
+    level = (low + high) / 2
     for _ in range(60):
-        chance = expit(logits + found[useful.pair])
+        chance = expit(logits + level[useful.pair])
         excess = np.add.reduceat(useful.impressions * chance, starts) - clicks
         slope = np.add.reduceat(useful.impressions * chance * (1 - chance), starts)
-        low, high = np.where(excess < 0, found, low), np.where(excess > 0, found, high)
+        low, high = np.where(excess < 0, level, low), np.where(excess > 0, level, high)
         if (np.abs(excess) < 1e-12 * np.maximum(clicks, 1)).all():
             break
-        step = found - excess / np.maximum(slope, 1e-300)
-        found = np.where((step >= low) & (step <= high), step, (low + high) / 2)
-    return found
+        step = level - excess / np.maximum(slope, 1e-300)
+        level = np.where((step >= low) & (step <= high), step, (low + high) / 2)
+    return level
 
 
 def _blocks(kind: np.ndarray, total: np.ndarray, factors: int) -> Iterator[tuple[int, np.ndarray]]:

@@ -251,9 +251,9 @@ def number_of(number: float) -> str:
 
 def contrasts(factors: int, reference: int) -> np.ndarray:
     """[K, K] matrix that subtracts the reference: row k is e_k - e_reference."""
-    found = np.eye(factors)
-    found[:, reference] -= 1
-    return found
+    matrix = np.eye(factors)
+    matrix[:, reference] -= 1
+    return matrix
 
 
 def as_curve(
@@ -303,13 +303,13 @@ def as_curve(
     reason[alike] = "doubtful: queries do not differ, so its error is by clicks"
     for k in np.flatnonzero(doubt):
         lacks = (
-            f"{number_of(found)} effective {what}, fewer than {enough:g}"
-            for found, what, enough in (
+            f"{number_of(number)} effective {what}, fewer than {enough:g}"
+            for number, what, enough in (
                 (swaps[k], "swaps", ENOUGH_SWAPS),
                 (queries[k], "queries", ENOUGH_QUERIES),
                 (active, "users", ENOUGH_USERS),
             )
-            if found < enough
+            if number < enough
         )
         reason[k] = f"doubtful: {'; '.join(lacks)}"
     return Curve(

@@ -135,7 +135,7 @@ def fit_em(
         if alike is None
         else EMState(alike.statistics, prior, alike.repeats)
     )
-    found, history, converged = run_em(
+    vector, history, converged = run_em(
         problem,
         problem.start(given),
         iterations=iterations,
@@ -143,8 +143,8 @@ def fit_em(
         accelerate=accelerate,
         name=type(model).__name__,
     )
-    trials = problem.totals(found)[1]
-    split = [problem.split(values) for values in (found, trials)]
+    trials = problem.totals(vector)[1]
+    split = [problem.split(values) for values in (vector, trials)]
     for part, values in split[0].items():
         values[split[1][part] + prior.of(part)[1] == 0] = np.nan
     if alike is not None:

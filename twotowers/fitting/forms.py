@@ -103,9 +103,9 @@ def compare_forms(
         np.add.at(size, query[tells], hits[tells])
     if not size.any():
         return Forms(np.nan, np.nan, np.nan, 0.0, 0)
-    found = mean(gain, size)
+    gained = mean(gain, size)
     clicks = float(size.sum()) / DIVISIONS
-    return Forms(found.value, found.low, found.high, clicks, int((size > 0).sum()))
+    return Forms(gained.value, gained.low, gained.high, clicks, int((size > 0).sum()))
 
 
 def _chances(curve: Curve, factor: np.ndarray) -> np.ndarray:
@@ -147,7 +147,7 @@ def _as_many(chance, held, hits, starts) -> np.ndarray:
     """[pairs, grid] ln P(as many clicks), by the characteristic function of their number."""
     sizes, clicks = (np.add.reduceat(each, starts) for each in (held, hits))
     lengths = np.diff(starts, append=len(held))
-    found = np.empty((len(starts), chance.shape[1]))
+    logs = np.empty((len(starts), chance.shape[1]))
     order = np.argsort(sizes, kind="stable")
     while len(order):
         terms = int(sizes[order[0]] * 1.2) + 1
@@ -166,5 +166,5 @@ def _as_many(chance, held, hits, starts) -> np.ndarray:
         law = np.multiply.reduceat(1 + chance[row][:, :, None] * (turn[node] - 1), first)
         back = turn[(-clicks[block][:, None] * node) % terms] * times
         chances = np.einsum("dgm,dm->dg", law, back).real
-        found[block] = np.log(np.maximum(chances, 1e-300))
-    return found
+        logs[block] = np.log(np.maximum(chances, 1e-300))
+    return logs

@@ -208,8 +208,8 @@ def _all_pairs(clicks, pairs, reference, *, collision: bool):
 
         return Point(c @ logs + (n - c) @ np.log(-np.expm1(logs)), step)
 
-    found, _ = maximise(point, np.append(np.zeros(factors), shared))
-    examination, shared = np.split(found, [factors])
+    optimum, _ = maximise(point, np.append(np.zeros(factors), shared))
+    examination, shared = np.split(optimum, [factors])
     chance = np.minimum(np.exp(examination[k] + shared[group]), CERTAIN)
     total, table, inverse = projected(n * chance / (1 - chance))
     subtract = contrasts(factors, reference)

@@ -193,9 +193,9 @@ class _Point:
             return self._of_set(some, chances, imagined)
 
         # Sets are added in their order, so sums do not depend on the threads.
-        for found, outer in in_order(of_set, page_sets(self.statistics)):
+        for solutions, outer in in_order(of_set, page_sets(self.statistics)):
             within += outer
-            for documents, diagonal, solved in found:
+            for documents, diagonal, solved in solutions:
                 variance[documents] = diagonal
                 parts.append((documents, solved))
         between = _inverse(within)
@@ -232,11 +232,11 @@ class _Point:
         border = len(apart) + np.flatnonzero(self.free[~self.of_documents])
         outer = matrix[border][:, border].toarray()
         matrix, beside = matrix[free][:, free].tocsr(), matrix[free][:, border].tocsr()
-        found = []
+        solutions = []
         for members, diagonal, solved in _by_blocks(matrix, beside):
             outer -= (beside[members].T @ solved).toarray()
-            found.append((documents[free[members]], diagonal, solved))
-        return found, outer
+            solutions.append((documents[free[members]], diagonal, solved))
+        return solutions, outer
 
     def _triples(
         self, rows: np.ndarray, chances: np.ndarray, own: Mapping[str, np.ndarray]
@@ -286,10 +286,10 @@ class _Point:
         shape = self.size, self.size
         graph = coo_array((np.ones(len(ends[0])), ends), shape)
         _, component = connected_components(graph, directed=False)
-        found = component == component[parts[1].start]
+        linked = component == component[parts[1].start]
         for part, at in self.slices.items():
-            found[at] |= part not in ("attraction", "examination")
-        return found
+            linked[at] |= part not in ("attraction", "examination")
+        return linked
 
     @cached_property
     def problem(self) -> EMState:
@@ -298,12 +298,12 @@ class _Point:
 
     def _impressions(self) -> np.ndarray:
         """[size] how often what a probability belongs to was shown."""
-        given, found = self.statistics, np.zeros(self.size)
+        given, totals = self.statistics, np.zeros(self.size)
         for rows in blocks(*given.where.shape):
             shown = (given.where[rows] * given.number[rows][:, None]).ravel()
             for part, at in self.slices.items():
-                np.add.at(found[at], given.index[part][rows].ravel(), shown)
-        return found
+                np.add.at(totals[at], given.index[part][rows].ravel(), shown)
+        return totals
 
 
 class _Rates(_Point):

@@ -86,8 +86,8 @@ def fit_embedding(
 
         return Point((c * logits - n * np.logaddexp(0, logits)).sum(), step)
 
-    found, _ = maximise(point, np.append(relevance, bias))
-    relevance, bias = np.split(found, [documents])
+    optimum, _ = maximise(point, np.append(relevance, bias))
+    relevance, bias = np.split(optimum, [documents])
     everyone = np.where(clicked > 0, np.inf, -np.inf)
     everyone[kept] = relevance
     return AdditiveOptimum(everyone, bias, expit(everyone[:, None] + bias))
@@ -137,8 +137,8 @@ def fit_linear(
         return Point((c * logits - n * np.logaddexp(0, logits)).sum(), step)
 
     bias = np.zeros(n.shape[1]) if start is None else np.asarray(start, float)
-    found, _ = maximise(point, np.append(np.zeros(width), bias))
-    weights, bias = np.split(found, [width])
+    optimum, _ = maximise(point, np.append(np.zeros(width), bias))
+    weights, bias = np.split(optimum, [width])
     relevance = scaled @ weights
     chance = expit(relevance[:, None] + bias)
     return AdditiveOptimum(relevance, bias, chance, weights / scale)

@@ -204,7 +204,7 @@ those of the next display."""
 def _moves(portions: Iterable[Displays]) -> tuple[np.ndarray, Displays, float | None]:
     """Rows of `MOVES`, with numbers of queries over all portions; the last portion; and the
     effective number of users by their displays, where they are known."""
-    found, queries, users = [], 0, []
+    moves, queries, users = [], 0, []
     for each in portions:
         first = each.firsts
         key = each.query[first].astype(np.int64) * each.factors + each.factor[first]
@@ -216,12 +216,12 @@ def _moves(portions: Iterable[Displays]) -> tuple[np.ndarray, Displays, float | 
         rows["clicks"] = np.bincount(place, each.click[first], len(key))
         rows["nexts"] = np.bincount(place, each.click[first + 1], len(key))
         queries += int(each.query.max(initial=-1)) + 1
-        found.append(rows)
+        moves.append(rows)
         if each.user is not None:
             users.append(np.bincount(each.user))
     numbers = [np.arange(len(own)) for own in users]
     active = active_users(np.concatenate(numbers), np.concatenate(users)) if users else None
-    return np.concatenate(found), each, active
+    return np.concatenate(moves), each, active
 
 
 def _solve(

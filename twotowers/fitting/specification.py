@@ -141,8 +141,8 @@ def _efficient(
     root, _ = inverse_root(laplacian, reference)
     project = root @ (root.T @ np.bincount(usable.factor, inner, usable.factors))
     left = along - project[usable.factor]
-    found = np.bincount(query[usable.pair], left * residual, queries)
-    return found, float((inner * left).sum())
+    score = np.bincount(query[usable.pair], left * residual, queries)
+    return score, float((inner * left).sum())
 
 
 def odd_positions(
@@ -170,7 +170,7 @@ def odd_positions(
         >>> odd_positions(names, log_estimate, 1e-4 * np.eye(8), np.full(8, 50.0)).tolist()
         [3]
     """
-    found: set[int] = set()
+    odd: set[int] = set()
     known = np.isfinite(log_estimate)
     others = [name for name in names if name != "position"]
     groups = names.groupby(others).indices.values() if others else [np.arange(len(names))]
@@ -199,10 +199,10 @@ def odd_positions(
         for k in middle[1:-1]:
             near = -t[[k - 1, k + 1]] * np.sign(r[k])
             if abs(r[k]) > max(sure * error[k], LEAST) and (near > sign).all():
-                found.add(int(group[k]))
+                odd.add(int(group[k]))
         for k in np.flatnonzero((up > np.maximum(sure * up_error, LEAST))[:-1]):
             # The lower one is odd if those around both are as high as the higher one.
             around = y[k - 1] if k else y[min(k + 2, size - 1)]
             high = around >= y[k + 1] if k else around > y[k]
-            found.add(int(group[k] if high else group[k + 1]))
-    return np.array(sorted(found), int)
+            odd.add(int(group[k] if high else group[k + 1]))
+    return np.array(sorted(odd), int)

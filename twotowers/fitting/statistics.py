@@ -214,7 +214,7 @@ class Totals:
         cls, model: ClickModel, log: Log | Counts, positions: int
     ) -> tuple[Totals, pa.Table]:
         """The totals of a log; see `Statistics.of_log`. The model has no part per jump."""
-        found: dict[str, list[np.ndarray]] = {}
+        totals: dict[str, list[np.ndarray]] = {}
         pairs = None
         by_document = of_documents(model.parts)
         others = [part for part in model.parts if part not in by_document]
@@ -239,8 +239,8 @@ class Totals:
                 sums = (successes, trials, counts.impressions)
                 sums = [np.bincount(place, each, size) for each in sums]
                 once = model.parts[part] == ONCE
-                found[part] = [each.sum(keepdims=True) if once else each for each in sums]
-        by_kind = ({part: found[part][at] for part in model.parts} for at in range(3))
+                totals[part] = [each.sum(keepdims=True) if once else each for each in sums]
+        by_kind = ({part: totals[part][at] for part in model.parts} for at in range(3))
         if pairs is None:
             ids = ((name, log.ids[name].type) for name in ("query", "document"))
             pairs = pa.schema([*ids]).empty_table()

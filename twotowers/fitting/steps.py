@@ -48,8 +48,8 @@ def shares_of(
     successes: np.ndarray, trials: np.ndarray, before: np.ndarray | float = np.nan
 ) -> np.ndarray:
     """[size] shares of successes. A probability without trials keeps its value in `before`."""
-    found = np.minimum(successes / np.where(trials > 0, trials, 1), 1)
-    return np.where(trials > 0, found, before)
+    shares = np.minimum(successes / np.where(trials > 0, trials, 1), 1)
+    return np.where(trials > 0, shares, before)
 
 
 def slices_of(sizes: Mapping[str, int]) -> dict[str, slice]:
@@ -117,7 +117,7 @@ class EMState:
 
     def _of_counts(self, vector: np.ndarray) -> float:
         """The log prior, and the log-likelihood of what a chain knows of attraction."""
-        found = 0.0
+        likelihood = 0.0
         for part, place in self.slices.items():
             successes, trials = self.prior.of(part)
             own, often, counts = vector[place], self.often[place], np.zeros((2, 1))
@@ -132,8 +132,8 @@ class EMState:
                 value = (s + clicks) * chance.log + (n - s + others) * chance.other
                 return (often[block] * value).sum()
 
-            found += sum(in_order(of_block, blocks(len(own))))
-        return float(found)
+            likelihood += sum(in_order(of_block, blocks(len(own))))
+        return float(likelihood)
 
     def _log_likelihood(self, vector: np.ndarray, block: slice) -> np.ndarray:
         """[rows] ln P of the clicks of some rows."""
@@ -200,7 +200,7 @@ class EMState:
     def shares(self, totals: np.ndarray, before: np.ndarray) -> np.ndarray:
         """The M-step: shares of successes, those of the prior included. A probability without
         trials keeps its value in `before`."""
-        found = np.empty(self.size)
+        shares = np.empty(self.size)
         for part, place in self.slices.items():
             imagined = np.reshape(self.prior.of(part), (2, 1))
 
@@ -209,12 +209,12 @@ class EMState:
                 own=totals[:, place],
                 kept=before[place],
                 imagined=imagined,
-                new=found[place],
+                new=shares[place],
             ):
                 new[block] = shares_of(*own[:, block] + imagined, kept[block])
 
             list(in_order(of_block, blocks(place.stop - place.start)))
-        return found
+        return shares
 
     def step(self, vector: np.ndarray) -> np.ndarray:
         """An E-step and an M-step."""

@@ -171,11 +171,11 @@ def _tiles(base: np.ndarray) -> list[np.ndarray]:
     size, rank = np.bincount(group)[group], np.arange(vectors) - start
     # The rest of a group fills a tile if it fills half of it.
     deep = (rank < size // DEPTH * DEPTH) | (size % DEPTH >= DEPTH / 2)
-    found = [order[~deep][None]]
+    stacks = [order[~deep][None]]
     if deep.any():
         tile = group[deep] * np.int64(vectors) + rank[deep] // DEPTH
         _, tile = np.unique(tile, return_inverse=True)
         tiles = np.full((DEPTH, tile.max() + 1), vectors)
         tiles[rank[deep] % DEPTH, tile] = order[deep]
-        found.append(tiles)
-    return [tiles for tiles in found if tiles.size]
+        stacks.append(tiles)
+    return [tiles for tiles in stacks if tiles.size]

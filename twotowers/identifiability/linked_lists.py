@@ -92,10 +92,10 @@ def linked_lists(
         columns.append(rng.permutation(np.concatenate([column, repeated])))
     labels = [rng.choice(len(each), documents, p=each) for each in chances]
     lists = Lists(np.stack(columns, axis=1), np.concatenate(labels), components)
-    found = int(factor_components(*lists.rows, factors=positions).max()) + 1
-    if found != components:
+    number = int(factor_components(*lists.rows, factors=positions).max()) + 1
+    if number != components:
         raise InputError(
-            f"the links make {found} components", field="links", expected=f"{components}"
+            f"the links make {number} components", field="links", expected=f"{components}"
         )
     return lists
 

@@ -102,15 +102,15 @@ def _foreign_neighbours(tree: KDTree, neighbours, group, chosen):
     included.
     """
     best = np.full(len(chosen), np.inf)
-    found = []
+    ways = []
     open_points = np.flatnonzero(chosen[group])
     distance, index = (each[open_points] for each in neighbours)
     while True:
         foreign = group[index] != group[open_points, None]
         first = foreign.argmax(axis=1)
         rows = np.flatnonzero(foreign.any(axis=1))
-        found.append((distance[rows, first[rows]], open_points[rows], index[rows, first[rows]]))
-        np.minimum.at(best, group[open_points[rows]], found[-1][0])
+        ways.append((distance[rows, first[rows]], open_points[rows], index[rows, first[rows]]))
+        np.minimum.at(best, group[open_points[rows]], ways[-1][0])
         # A point whose known neighbours are all of its own group may still have a foreign one
         # nearer than its group's best.
         nearer = ~foreign.any(axis=1) & (distance[:, -1] < best[group[open_points]])
@@ -119,7 +119,7 @@ def _foreign_neighbours(tree: KDTree, neighbours, group, chosen):
             break
         more = min(2 * index.shape[1], tree.n)
         distance, index = tree.query(tree.data[open_points], k=more)
-    distance, point, neighbour = (np.concatenate(column) for column in zip(*found, strict=True))
+    distance, point, neighbour = (np.concatenate(column) for column in zip(*ways, strict=True))
     order = np.lexsort((neighbour, point, distance, group[point]))
     shortest = order[np.unique(group[point[order]], return_index=True)[1]]
     return distance[shortest], point[shortest], neighbour[shortest]

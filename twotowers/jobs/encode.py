@@ -112,8 +112,8 @@ def write_encoded(
         ((number, np.hstack([lexical, vectors(text)])) for (number, lexical), text in texts),
     )
     rankings = baidu.read_annotations(judged, columns=baidu.LEXICAL)
-    found = np.concatenate([vectors(text) for text in baidu.annotated_texts(judged)])
-    write_rankings(replace(rankings, features=np.hstack([rankings.features, found])), annotations)
+    encoded = np.concatenate([vectors(text) for text in baidu.annotated_texts(judged)])
+    write_rankings(replace(rankings, features=np.hstack([rankings.features, encoded])), annotations)
 
 
 def train(
@@ -184,6 +184,6 @@ def padded(column: pa.ListArray, most: int) -> np.ndarray:
     place = np.arange(min(lengths.max(initial=0), most))
     at = column.offsets.to_numpy()[:-1, None] + place
     there = place < lengths[:, None]
-    found = np.full(there.shape, ABSENT)
-    found[there] = column.values.to_numpy()[at[there]]
-    return found
+    filled = np.full(there.shape, ABSENT)
+    filled[there] = column.values.to_numpy()[at[there]]
+    return filled

@@ -42,11 +42,11 @@ def fit_setting(
     initial parameters, the order of batches and the division of a real log. A checkpoint keeps the
     state of training, for methods that go on from one.
     """
-    task, found = fit_lanes(files, setting, seed=seed, checkpoint=checkpoint)
+    task, fits = fit_lanes(files, setting, seed=seed, checkpoint=checkpoint)
     judged = annotated(files, setting.model.features)
     lanes = [
         (number, {**task.logs[number], **values}, fitted)
-        for (number, values), fitted in zip(task.lanes, found, strict=True)
+        for (number, values), fitted in zip(task.lanes, fits, strict=True)
     ]
     rows = [
         {**columns, "metric": metric, "position": position, "value": value}
@@ -112,7 +112,7 @@ def fit_lanes(
         logs=logs,
     )
     name = method.name
-    found = _checked(method(task), task, name)
+    results = _checked(method(task), task, name)
     return task, [
         replace(
             fitted,
@@ -120,7 +120,7 @@ def fit_lanes(
             page_losses=_remembered(fitted.page_losses),
             bias=_where_shown(fitted, task, number),
         )
-        for fitted, (number, _) in zip(found, task.lanes, strict=True)
+        for fitted, (number, _) in zip(results, task.lanes, strict=True)
     ]
 
 
@@ -128,13 +128,13 @@ def _read(splits: Mapping[str, Split], model: Model) -> dict[str, Split]:
     """The splits with what towers of pairs and of features read, where there are both."""
     if model.needs != {"pair", "features"}:
         return dict(splits)
-    found = {}
+    mixed = {}
     for name, split in splits.items():
         shape = split.where.shape
         pair = np.arange(split.where.size).reshape(shape) if split.pair is None else split.pair
         own = split.inputs.of if isinstance(split.inputs, Several) else {"features": split.inputs}
-        found[name] = replace(split, inputs=Several({**own, "pair": pair}))
-    return found
+        mixed[name] = replace(split, inputs=Several({**own, "pair": pair}))
+    return mixed
 
 
 def _checked(found: object, task: Task, name: str) -> list[Fitted]:
@@ -190,14 +190,14 @@ def _shaped(scores: Callable, name: str) -> Callable:
     """The same scores. Calling them raises InputError if there is not one for each document."""
 
     def shaped(inputs: np.ndarray) -> np.ndarray:
-        found = scores(inputs)
-        if np.shape(found) != inputs.shape[:2]:
+        values = scores(inputs)
+        if np.shape(values) != inputs.shape[:2]:
             raise InputError(
-                f"method {name!r} has scores of shape {np.shape(found)}",
+                f"method {name!r} has scores of shape {np.shape(values)}",
                 field="method",
                 expected=f"{inputs.shape[:2]}, a score for each document of each query",
             )
-        return found
+        return values
 
     return shaped
 

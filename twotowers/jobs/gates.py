@@ -88,11 +88,11 @@ def compared(model: ClickModel, *, by_pair: bool, own: bool | None = None) -> di
     documents = not alone or bool(of_documents(model.parts))
     if not (positions and documents):
         return {CONSTANT: True} if positions or documents else {}
-    found = {CONSTANT: True, RANKS: alone or contains(model, {PER_POSITION, PER_JUMP})}
+    predictors = {CONSTANT: True, RANKS: alone or contains(model, {PER_POSITION, PER_JUMP})}
     if by_pair:
         own = by_pair if own is None else own
-        found[DOCUMENTS] = own and (alone or contains(model, {PER_DOCUMENT}))
-    return found
+        predictors[DOCUMENTS] = own and (alone or contains(model, {PER_DOCUMENT}))
+    return predictors
 
 
 def contains(model: ClickModel, kinds: Collection[str]) -> bool:
@@ -122,8 +122,8 @@ def contains(model: ClickModel, kinds: Collection[str]) -> bool:
             }
             chances = {name: Chance.of(value) for name, value in values.items()}
             with np.errstate(all="ignore"):  # An impossible page has no chances.
-                found = model.conditional(chances, clicks).broadcast(clicks.shape).value
-            if np.allclose(found, rates):
+                predicted = model.conditional(chances, clicks).broadcast(clicks.shape).value
+            if np.allclose(predicted, rates):
                 return True
     return False
 

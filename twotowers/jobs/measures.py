@@ -74,8 +74,8 @@ def measure(
 
 def _on_annotations(scores: np.ndarray, judged: Judged) -> list[tuple[str, None, float]]:
     """Means over all annotated queries; those without a relevant document count 0."""
-    found = of_each_query(scores, judged.labels, where=judged.where)
-    return [(name, None, values.mean()) for name, values in found.items()]
+    metrics = of_each_query(scores, judged.labels, where=judged.where)
+    return [(name, None, values.mean()) for name, values in metrics.items()]
 
 
 def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
@@ -155,8 +155,8 @@ def of_annotated(judged: Judged, fitted: Fitted, task: Task, log: int) -> Iterat
     """
     test = task.splits["test"]
     if fitted.scores is not None:
-        found = of_each_query(fitted.scores(judged.inputs), judged.labels, where=judged.where)
-        for name, values in found.items():
+        metrics = of_each_query(fitted.scores(judged.inputs), judged.labels, where=judged.where)
+        for name, values in metrics.items():
             for query, value in enumerate(values):
                 yield {"metric": f"query_{name}", "query": query, "value": value}
         pages = test.sessions[log]
@@ -197,7 +197,7 @@ def of_uncertainty(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
             field="measure",
             expected="'uncertainty' of method 'em' or 'counting', or of a tower per pair",
         )
-    found, parameters, truth = fitted.estimate.intervals, fitted.estimate.parameters, {}
+    intervals, parameters, truth = fitted.estimate.intervals, fitted.estimate.parameters, {}
     if user is not None:
         truth = _truth(task, user)
         if holds_scale(task.model):
@@ -205,7 +205,7 @@ def of_uncertainty(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
             scale = parameters["examination"][0] / truth["examination"][0]
             truth["examination"] = truth["examination"] * scale
             truth["attraction"] = truth["attraction"] / scale
-    for part, each in found.items():
+    for part, each in intervals.items():
         known = ~np.isnan(each.error)
         measured = {"intervals": known.sum()}
         if known.any():
@@ -222,15 +222,15 @@ def of_uncertainty(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
 
 def _truth(task: Task, user) -> Mapping[str, np.ndarray]:
     """Per part [size] the user's own probabilities."""
-    split, found = task.splits["train"], {}
+    split, true = task.splits["train"], {}
     for part, logits in user.truth(split.relevance, task.positions).items():
         chances = expit(np.asarray(logits, float))
         if task.model.parts[part] == PER_DOCUMENT:
-            found[part] = np.full(task.pairs, np.nan)
-            found[part][split.inputs[split.where]] = chances[split.where]
+            true[part] = np.full(task.pairs, np.nan)
+            true[part][split.inputs[split.where]] = chances[split.where]
         else:
-            found[part] = chances.ravel()
-    return found
+            true[part] = chances.ravel()
+    return true
 
 
 FURTHER = {

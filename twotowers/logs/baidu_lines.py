@@ -43,7 +43,7 @@ def read_lines(path: str | Path, *, rows: int) -> Iterator[pa.RecordBatch]:
         >>> [batch[name].to_pylist() for name in ("query", "position", "abstract", "click")]
         [[[14, 15]], [1], [[19, 19]], [1]]
     """
-    found: list[tuple] = []
+    results: list[tuple] = []
     number, position, name, query = -1, 0, "", []
     with opened_text(path, encoding="utf-8") as file:
         for at, line in enumerate(file, 1):
@@ -52,9 +52,9 @@ def read_lines(path: str | Path, *, rows: int) -> Iterator[pa.RecordBatch]:
                 if len(cells) <= 3:
                     name, query = _md5(cells[1]), _tokens(cells[1])
                     number, position = number + 1, 0
-                    if len(found) >= rows:
-                        yield _batch(found)
-                        found = []
+                    if len(results) >= rows:
+                        yield _batch(results)
+                        results = []
                     continue
                 _, address, title, abstract, _, click = cells[:6] if number >= 0 else []
                 if title == SEARCHED:
@@ -63,7 +63,7 @@ def read_lines(path: str | Path, *, rows: int) -> Iterator[pa.RecordBatch]:
                 if title == EMPTY:
                     continue
                 shown = number, name, address, position, int(click)
-                found.append((*shown, query, _tokens(title), _tokens(abstract)))
+                results.append((*shown, query, _tokens(title), _tokens(abstract)))
             except (ValueError, IndexError) as error:
                 raise InputError(
                     f"line {at}: {line[:60]!r} is no query, and no result of one",
@@ -71,8 +71,8 @@ def read_lines(path: str | Path, *, rows: int) -> Iterator[pa.RecordBatch]:
                     expected="the token files of Baidu-ULTR (https://huggingface.co/datasets/"
                     "philipphager/baidu-ultr-pretrain)",
                 ) from error
-    if found:
-        yield _batch(found)
+    if results:
+        yield _batch(results)
 
 
 def _batch(found: list[tuple]) -> pa.RecordBatch:

@@ -83,15 +83,15 @@ class Lookup:
         changes = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
         starts = np.flatnonzero(np.concatenate([[True], changes])[: len(query)])
         key = _keys(query[starts], document[starts])
-        found = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
-        unknown = self._key[found] != key
+        place = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
+        unknown = self._key[place] != key
         if unknown.any():
             row = starts[unknown][0]
             raise InputError(
                 f"query {query[row]}, document {document[row]} is not in the rankings",
                 path=self._path,
             )
-        return np.repeat(self._order[found], np.diff(starts, append=len(query)))
+        return np.repeat(self._order[place], np.diff(starts, append=len(query)))
 
 
 def _keys(query: np.ndarray, document: np.ndarray) -> np.ndarray:

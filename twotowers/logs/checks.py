@@ -48,7 +48,7 @@ def check_pages_of(log: Log, source: Source) -> None:
 
 def bytes_of(memory: str) -> int:
     """A size such as '2GB', in bytes."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b", memory.strip().lower())
-    if found is None:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b", memory.strip().lower())
+    if match is None:
         raise InputError(f"{memory!r}", field="memory", expected="a size such as 2GB")
-    return max(int(float(found[1]) * 1000 ** " kmgt".index(found[2] or " ")), 1)
+    return max(int(float(match[1]) * 1000 ** " kmgt".index(match[2] or " ")), 1)

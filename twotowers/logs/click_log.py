@@ -265,8 +265,8 @@ class ClickLog(Log):
                     f"its pages leave none for {name!r}", path=self.source, field="split"
                 )
         else:
-            found = divide(self.pages, shares, seed=seed, path=str(self.source)).items()
-            parts = {name: np.bincount(own, minlength=self.pages) > 0 for name, own in found}
+            divided = divide(self.pages, shares, seed=seed, path=str(self.source)).items()
+            parts = {name: np.bincount(own, minlength=self.pages) > 0 for name, own in divided}
         return {name: self.part(rows) for name, rows in parts.items()}
 
     def part(self, rows: np.ndarray) -> ClickLog:
@@ -414,16 +414,16 @@ def check_clicks(log: ClickLog, impressions: float, clicks: float) -> None:
     """Raise InputError for a log that tells nothing: no document was clicked, or every one."""
     if not clicks:
         lost = [each for each in left_out(log.seen) if each.startswith("clicks")]
-        found, expected = "no document was clicked", "a log with clicks"
+        problem, expected = "no document was clicked", "a log with clicks"
         if lost:
-            found = f"no click is on a document of its page; {'; '.join(lost)}"
+            problem = f"no click is on a document of its page; {'; '.join(lost)}"
             expected = "clicks that name documents, and queries, as their pages do"
     elif clicks == impressions:
-        found = f"each of the {impressions:,.0f} impressions was clicked"
+        problem = f"each of the {impressions:,.0f} impressions was clicked"
         expected = "what was shown and not clicked, too: without it clicks tell nothing"
     else:
         return
-    raise InputError(found, path=log.source, field="clicks", expected=expected)
+    raise InputError(problem, path=log.source, field="clicks", expected=expected)
 
 
 def as_log(given: object) -> ClickLog:

@@ -90,8 +90,8 @@ class Counts:
         return whole._added_up() if len(parts) > 1 else whole
 
     def _added_up(self) -> Counts:
-        found = added_up(self.columns, self.impressions, self.clicks, self.ids)
-        return Counts(*found, self.ids, self.seen, self.kind)
+        merged = added_up(self.columns, self.impressions, self.clicks, self.ids)
+        return Counts(*merged, self.ids, self.seen, self.kind)
 
     def __len__(self) -> int:
         return self.impressions.shape[-1]
@@ -192,8 +192,8 @@ def gathered(batches: Iterable[pa.RecordBatch], empty: pa.Schema) -> Iterator[pa
     for batch in batches:
         schema = schema or batch.schema
         if batch.schema != schema:
-            found = f"row {row + 1}: the columns are {described(batch.schema)} from here on"
-            raise Mixed(found, f"{described(schema)}, as before")
+            problem = f"row {row + 1}: the columns are {described(batch.schema)} from here on"
+            raise Mixed(problem, f"{described(schema)}, as before")
         row += len(batch)
         waiting.append(batch)
         lists = "documents" in batch.schema.names

@@ -106,7 +106,7 @@ def health(counts: Counts, log: Log | None = None) -> Health:
     lowest = position[first]  # Rows of a pair are sorted by position.
     highest = position[np.append(first[1:], len(pair)) - 1]
     cells = np.gcd(counts.impressions, counts.clicks)
-    found = {
+    numbers = {
         "pairs": len(first),
         "queries": len(np.unique(counts.columns["query"])),
         "impressions": int(shown.sum()),
@@ -117,7 +117,7 @@ def health(counts: Counts, log: Log | None = None) -> Health:
         "first": int(lowest.min()),
         "multiple": multiple(cells, (counts.clicks > 0).sum()),
     }
-    return Health(**found, **({} if log is None else _of_pages(log)))
+    return Health(**numbers, **({} if log is None else _of_pages(log)))
 
 
 def multiple(counts: np.ndarray, telling: float) -> int:
@@ -183,14 +183,14 @@ def pages_with_gaps(log: Log) -> tuple[int, int]:
 def _of_pages(log: Log) -> dict[str, int | None]:
     pages = _Hashed.of(log)
     times = 1 if log.times is None else log.times
-    found = {
+    numbers = {
         "pages": log.pages,
         "without": int((times * (pages.clicked == 0)).sum()),
         "several": int((times * (pages.clicked > 1)).sum()),
         "repeats": sum(map(_repeats, log.blocks)),
     }
     if log.times is not None:  # Equal pages are one row, in no order of time.
-        return found
+        return numbers
     cut = log.pages - round(LATER * log.pages)
     both = log.count(
         ["query", "document", "later"], later=(2, lambda block: block.before + block.page >= cut)
@@ -203,8 +203,8 @@ def _of_pages(log: Log) -> dict[str, int | None]:
         unseen[name] = int(np.bincount(number, later)[before == 0].sum())
     lag, repeated = pages.repeated()
     twins, alike = pages.twins()
-    found |= {"later": int(later.sum()), **unseen, "lag": lag, "repeated": repeated}
-    return {**found, "twins": twins, "alike": alike}
+    numbers |= {"later": int(later.sum()), **unseen, "lag": lag, "repeated": repeated}
+    return {**numbers, "twins": twins, "alike": alike}
 
 
 def _repeats(block: Block) -> int:

@@ -137,9 +137,9 @@ def parts_of(path: Source) -> Source:
     parts = [each for each in files if is_table(each)] or [each for each in files if is_json(each)]
     endings = dict.fromkeys(map(_ending, parts))
     if len(endings) != 1:
-        found = ", ".join(endings) or "none"
+        kinds = ", ".join(endings) or "none"
         raise InputError(
-            f"the folder holds tables of these kinds: {found}",
+            f"the folder holds tables of these kinds: {kinds}",
             path=path,
             expected="parts of one kind, such as .parquet or .csv.gz",
         )
@@ -221,10 +221,10 @@ def usual(names: Iterable[str]) -> dict[str, str]:
     """Our names -> the file's, of all columns with usual names."""
     by_name = {_letters(name): name for name in reversed(list(names))}
     known = {ours: map(_letters, own) for ours, own in {**USUAL, "time": TIMES}.items()}
-    found = {
+    matches = {
         ours: next((name for name in own if name in by_name), "") for ours, own in known.items()
     }
-    return {ours: by_name[name] for ours, name in found.items() if name}
+    return {ours: by_name[name] for ours, name in matches.items() if name}
 
 
 def _letters(name: str) -> str:
@@ -244,9 +244,9 @@ def _of_text(path: Path) -> str:
     if len(columns) > 1 and " :" in columns[1] and "_" in columns[0]:
         return "yandex"
     if len(usual(re.split(r"[,;\t|]", line))) > 2:
-        found = f"the first line is that of a table: {line.strip()[:200]}"
+        problem = f"the first line is that of a table: {line.strip()[:200]}"
         raise InputError(
-            found, path=path, expected="a name that ends in .csv, or .csv.gz if packed"
+            problem, path=path, expected="a name that ends in .csv, or .csv.gz if packed"
         )
     raise InputError(
         f"{line.strip()[:60]!r} is the first line of no log that we know",
@@ -267,10 +267,10 @@ def _first_object(path: Path) -> object:
 
 def _is_rows(path: Path) -> bool:
     """Whether JSON has the rows of a table, an object each, rather than records of UBI."""
-    found = _first_object(path)
-    if not isinstance(found, dict) or {"action_name", "query_response_hit_ids"} & {*found}:
+    first = _first_object(path)
+    if not isinstance(first, dict) or {"action_name", "query_response_hit_ids"} & {*first}:
         return False
-    known = {*usual(found)}
+    known = {*usual(first)}
     return any(set(wanted) <= known for each in TABLES.values() for wanted in each)
 
 
@@ -278,9 +278,11 @@ def _check_ubi(path: Path) -> None:
     """Raise InputError if the first object of JSON cannot be a record of UBI."""
     keys = _first_object(path)
     if keys is not None and not (isinstance(keys, dict) and UBI_KEYS & set(keys)):
-        found = f"has the keys {', '.join(keys)}" if isinstance(keys, dict) else f"is {keys!r:.60}"
+        content = (
+            f"has the keys {', '.join(keys)}" if isinstance(keys, dict) else f"is {keys!r:.60}"
+        )
         raise InputError(
-            f"the first object {found}",
+            f"the first object {content}",
             path=path,
             expected="records of UBI; or those of a table, such as session, query, document, "
             "position, clicks",
@@ -299,11 +301,11 @@ def guessed(path: Source, names: Sequence[str], known: Mapping[str, str]) -> dic
     rows = _first_rows(path, names)
     numbers = {name: pd.to_numeric(rows[name], errors="coerce") for name in names}
     free = [name for name in names if name not in known.values() and rows[name].nunique() > 1]
-    found: dict[str, str] = {}
+    guesses: dict[str, str] = {}
 
     def take(ours: str, good: list[str]) -> None:
         if ours not in known and good:
-            found[ours] = good[0]
+            guesses[ours] = good[0]
             free.remove(good[0])
 
     flags = {"0", "1", "0.0", "1.0", "true", "false"}
@@ -321,7 +323,7 @@ def guessed(path: Source, names: Sequence[str], known: Mapping[str, str]) -> dic
     rest = [name for name in free if not (numbers[name] % 1 > 0).any()]
     take("query", sorted(rest, key=runs.__getitem__))
     take("document", sorted((each for each in rest if each in free), key=distinct.__getitem__)[-1:])
-    return found
+    return guesses
 
 
 def settings_of(
@@ -335,15 +337,15 @@ def settings_of(
         {'page': ['session', 'query'], 'first': 0}
     """
     rows = _first_rows(path, list(dict.fromkeys(columns.values())))
-    found: dict[str, Any] = {}
+    needed: dict[str, Any] = {}
     session, query, position = (columns.get(each) for each in ("session", "query", "position"))
     if session and query and "page" not in settings:
         queries = rows.groupby(session)[query].nunique()
         if (queries > 1).mean() > VISIT:
-            found["page"] = [session, query]
+            needed["page"] = [session, query]
     if position and "first" not in settings:
-        found |= {"first": 0} if pd.to_numeric(rows[position], errors="coerce").min() == 0 else {}
-    return found
+        needed |= {"first": 0} if pd.to_numeric(rows[position], errors="coerce").min() == 0 else {}
+    return needed
 
 
 def all_wrong(

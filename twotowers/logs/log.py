@@ -72,8 +72,8 @@ class Block:
     @property
     def position(self) -> np.ndarray:
         """[shown] the position of each document, from 0."""
-        found = self.of_documents.get("position")
-        return in_page(self.lengths) if found is None else found
+        stated = self.of_documents.get("position")
+        return in_page(self.lengths) if stated is None else stated
 
     @property
     def last_click(self) -> np.ndarray:
@@ -435,10 +435,10 @@ def _run_lengths(keys: np.ndarray, columns: Columns) -> Part:
             clicks.append(np.add.reduceat(click, starts))
             keys[distinct : distinct + len(starts)] = own[starts]
             distinct += len(starts)
-    key, found = keys[:distinct].copy(), {}
+    key, columns_of = keys[:distinct].copy(), {}
     del keys, own
     shown, clicks = (np.concatenate(each).astype(np.int64) for each in (shown, clicks))
     for name, (ids, _) in reversed(columns.items()):
         rest = key // ids.size
-        found[name], key = (key - rest * ids.size).astype(smallest(ids.size)), rest
-    return {name: found[name] for name in columns}, shown, clicks
+        columns_of[name], key = (key - rest * ids.size).astype(smallest(ids.size)), rest
+    return {name: columns_of[name] for name in columns}, shown, clicks

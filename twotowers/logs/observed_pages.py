@@ -115,11 +115,11 @@ def observed_pages(
     if all(isinstance(each, Portion) for each in shares.values()):
         parts = whole.ids["split"].take(whole.flat("split")).to_numpy(zero_copy_only=False)
         clicked = (pages.clicks & pages.where).sum(1)
-        found = divide_parts(parts[row], clicked[row], shares, **given)
+        divided_rows = divide_parts(parts[row], clicked[row], shares, **given)
     else:
-        found = divide(len(row), shares, **given)
+        divided_rows = divide(len(row), shares, **given)
     sessions = {}
-    for split, rows in found.items():
+    for split, rows in divided_rows.items():
         place = np.broadcast_to(np.arange(positions, dtype=np.uint8), (len(rows), positions))
         own = row[rows]
         clicks, where = pages.clicks[own], pages.where[own]
@@ -132,7 +132,7 @@ def divide(
     pages: int, shares: Mapping[str, float], *, seed: int, path: str | Path
 ) -> dict[str, np.ndarray]:
     """Divide pages at random: the rows of each split, in order."""
-    order, found = stream("observed pages", seed).permutation(pages), {}
+    order, divided_rows = stream("observed pages", seed).permutation(pages), {}
     ends = np.round(np.cumsum([0, *shares.values()]) * pages).astype(int)
     for split, start, end in zip(shares, ends, ends[1:], strict=False):
         rows = np.sort(order[start:end])
@@ -140,8 +140,8 @@ def divide(
             raise InputError(
                 f"its {pages} pages leave none for {split!r}", path=path, field="split"
             )
-        found[split] = rows
-    return found
+        divided_rows[split] = rows
+    return divided_rows
 
 
 def divide_parts(
@@ -161,7 +161,7 @@ def divide_parts(
         >>> found["train"].tolist(), np.sort([*found["validation"], *found["test"]]).tolist()
         ([2], [0, 1])
     """
-    known, taken, found = sorted(set(part)), {}, {}
+    known, taken, divided_rows = sorted(set(part)), {}, {}
     for split, portion in portions.items():
         for name in portion.parts:
             if name not in known:
@@ -192,8 +192,8 @@ def divide_parts(
             raise InputError(
                 f"its {len(part)} pages leave none for {split!r}", path=path, field="split"
             )
-        found[split] = rows
-    return found
+        divided_rows[split] = rows
+    return divided_rows
 
 
 def observed_splits(

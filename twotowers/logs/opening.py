@@ -127,10 +127,10 @@ def check_settings(format: str, settings: Any, field: str) -> None:
 
 def further_of(rule: object) -> int:
     """'clicked+2' -> 2."""
-    found = RULE.fullmatch(rule) if isinstance(rule, str) else None
-    if found is None:
+    match = RULE.fullmatch(rule) if isinstance(rule, str) else None
+    if match is None:
         raise InputError(f"{rule!r}", field="seen", expected="clicked+0, clicked+1, ...")
-    return int(found[1])
+    return int(match[1])
 
 
 def only_seen(log: Stream, further: int) -> Stream:
@@ -154,7 +154,7 @@ def only_seen(log: Stream, further: int) -> Stream:
 
 
 def _cut(log: Stream, further: int) -> Iterator[pa.RecordBatch]:
-    found = dict.fromkeys(("documents_not_seen", "pages_not_seen"), 0)
+    left_out = dict.fromkeys(("documents_not_seen", "pages_not_seen"), 0)
     for batch in log.batches:
         lengths = batch["documents"].value_lengths().to_numpy()
         starts = np.cumsum(lengths) - lengths
@@ -170,7 +170,7 @@ def _cut(log: Stream, further: int) -> Iterator[pa.RecordBatch]:
             lists = pa.ListArray.from_arrays(offsets, batch[name].flatten().filter(seen))
             batch = batch.set_column(batch.schema.get_field_index(name), name, lists)
         times = batch[EQUAL].to_numpy() if EQUAL in batch.schema.names else 1
-        found["documents_not_seen"] += int(((lengths - kept) * times).sum())
-        found["pages_not_seen"] += int(((kept == 0) * times).sum())
-        log.seen.update(found)
+        left_out["documents_not_seen"] += int(((lengths - kept) * times).sum())
+        left_out["pages_not_seen"] += int(((kept == 0) * times).sum())
+        log.seen.update(left_out)
         yield batch.filter(pa.array(kept > 0))

@@ -94,10 +94,10 @@ def page_arrays(
     arrays = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
     for array, values in zip(arrays, (pair, click), strict=True):
         array[page, at] = values
-    found = np.zeros((*where.shape, len(further)), np.float32) if further else None
+    described = np.zeros((*where.shape, len(further)), np.float32) if further else None
     for column, values in enumerate(further):
-        found[page, at, column] = values
-    return Pages(*arrays, where, len(ids), log.times, ids, found)
+        described[page, at, column] = values
+    return Pages(*arrays, where, len(ids), log.times, ids, described)
 
 
 def read_page_arrays(path: str | Path, **how: Any) -> Pages:
@@ -151,13 +151,13 @@ def page_hashes(block: Block, *, clicks: bool = True) -> tuple[np.ndarray, np.nd
     if "position" in block.of_documents:
         marked ^= block.position.astype(np.uint64) << SHIFT
     query = block.of_pages["query"].astype(np.uint64) + np.uint64(1)
-    found = [_stirred(query, factor) for factor in FACTORS]
+    hashes = [_stirred(query, factor) for factor in FACTORS]
     for place in range(int(block.lengths.max(initial=0))):
         there = block.lengths > place
         values = marked[starts[there] + place]
-        for mixed, factor in zip(found, FACTORS, strict=True):
+        for mixed, factor in zip(hashes, FACTORS, strict=True):
             mixed[there] = _stirred(mixed[there] ^ values, factor)
-    return found[0], found[1]
+    return hashes[0], hashes[1]
 
 
 def _stirred(values: np.ndarray, factor: np.uint64) -> np.ndarray:

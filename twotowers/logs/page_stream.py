@@ -54,10 +54,10 @@ class Lookup:
     def rows(self, log: Log, block: Block) -> np.ndarray:
         """[shown] the row of each document of some pages."""
         columns = {name: block.column(name) for name in self.ids}
-        found = np.searchsorted(
+        place = np.searchsorted(
             self.keys, key_of(columns, {name: log.ids[name] for name in columns})
         )
-        return found if self.row is None else self.row[found]
+        return place if self.row is None else self.row[place]
 
 
 class PageStream:

@@ -206,12 +206,12 @@ def schema_of(path: str | Path) -> pa.Schema:
 
 def seen_in(path: str | Path) -> dict[str, int]:
     """The numbers in a file's metadata: the other counts of its reader."""
-    found = {}
+    numbers = {}
     with opened(path) as file:
         for name, value in (file.metadata.metadata or {}).items():
             with suppress(ValueError):
-                found[name.decode()] = int(value)
-    return found
+                numbers[name.decode()] = int(value)
+    return numbers
 
 
 def seen_lines(seen: Mapping[str, int]) -> Iterator[str]:

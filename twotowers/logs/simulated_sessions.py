@@ -123,7 +123,7 @@ def read_lane_sessions(
     }
     check_types(schema_of(path), ids | columns, path)
     lookups = {split: Lookup(each, path) for split, each in pairs.items()}
-    found = {split: [[] for _ in lanes] for split in pairs}
+    batches_of = {split: [[] for _ in lanes] for split in pairs}
     for batch in read_sessions(path):
         splits = batch["split"].to_numpy(zero_copy_only=False)
         values = {name: batch[name].to_numpy(zero_copy_only=False) for name in columns}
@@ -134,8 +134,8 @@ def read_lane_sessions(
                     rows = rows & (values[name] == value)
                 if rows.any():
                     part = batch.filter(pa.array(rows))
-                    found[split][number].append(_sessions(part, lookup, length))
-    return {split: [_joined(parts) for parts in logs] for split, logs in found.items()}
+                    batches_of[split][number].append(_sessions(part, lookup, length))
+    return {split: [_joined(parts) for parts in logs] for split, logs in batches_of.items()}
 
 
 def counts_of(logs: Sequence[Sessions], queries: int, length: int) -> Counts:

@@ -137,11 +137,11 @@ class _Pages(ElementTree.TreeBuilder):
 
     def _id(self, element: ElementTree.Element, field: str) -> int:
         text = self._text(element, field)
-        found = NUMBER.fullmatch(text)
-        if not found:
+        match = NUMBER.fullmatch(text)
+        if not match:
             expected = "at most one letter, then up to 18 digits"
             raise self.error(f"{text[:40]!r} is not an id", field, expected)
-        return int(found[1])
+        return int(match[1])
 
     def _rank(self, text: str | None) -> int:
         if text is None or not RANK.fullmatch(text.strip()):

@@ -175,11 +175,11 @@ def weighted(
     """
     used = sorted(set(weightings)) or ["none"]
     sessions = counts.spread(counts.sessions)
-    found = [WEIGHTINGS[name](counts.impressions, counts.clicks, sessions) for name in used]
-    if len(found) == 1:
-        return found[0]
+    results = [WEIGHTINGS[name](counts.impressions, counts.clicks, sessions) for name in used]
+    if len(results) == 1:
+        return results[0]
     which = jnp.asarray([used.index(name) for name in weightings])[lane]
     return tuple(
         jax.lax.select_n(which, *(jnp.asarray(each, jnp.float32) for each in column))
-        for column in zip(*found, strict=True)
+        for column in zip(*results, strict=True)
     )

@@ -129,5 +129,5 @@ def attention_rank_loss(
         0.6931
     """
     where = jnp.ones(scores.shape, bool) if where is None else where
-    aims, found = (jax.nn.log_softmax(jnp.where(where, each, ABSENT)) for each in (targets, scores))
-    return -jnp.where(where, jnp.exp(aims) * found, 0).sum(-1)
+    aims, logs = (jax.nn.log_softmax(jnp.where(where, each, ABSENT)) for each in (targets, scores))
+    return -jnp.where(where, jnp.exp(aims) * logs, 0).sum(-1)

@@ -116,8 +116,8 @@ def regression_em_loss(
     clicks = jnp.asarray(clicks, relevance.dtype)
 
     def posterior(one, other):
-        found = clicks + (1 - clicks) * jax.nn.sigmoid(one - softplus(other))
-        return jax.lax.stop_gradient(found)
+        chance = clicks + (1 - clicks) * jax.nn.sigmoid(one - softplus(other))
+        return jax.lax.stop_gradient(chance)
 
     given = {"where": where, "weights": weights}
     return sigmoid_loss(relevance, posterior(relevance, examination), **given) + sigmoid_loss(

@@ -49,6 +49,6 @@ def curve_of(task: Task, log: int, estimator: str) -> Curve:
 
 def harvested(task: Task, log: int, estimator: str) -> np.ndarray:
     """[positions] propensities in (0, 1]. One that is not known is that of the position above."""
-    found = curve_of(task, log, estimator).estimate
-    known = np.maximum.accumulate(np.where(np.isfinite(found), np.arange(len(found)), 0))
-    return np.clip(found[known], 1e-6, 1)
+    estimate = curve_of(task, log, estimator).estimate
+    known = np.maximum.accumulate(np.where(np.isfinite(estimate), np.arange(len(estimate)), 0))
+    return np.clip(estimate[known], 1e-6, 1)

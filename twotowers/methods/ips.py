@@ -58,13 +58,13 @@ def fit(
     given = replace(weighed(task, propensities), model=DocumentRate())
     return [
         replace(
-            found,
+            result,
             bias=np.log(propensities_of(task, log, propensities)),
             # The scores predict relevance, not clicks.
             cell_losses=None,
-            values={"epochs": found.values["epochs"]},
+            values={"epochs": result.values["epochs"]},
         )
-        for found, (log, _) in zip(
+        for result, (log, _) in zip(
             likelihood.fit(given, weighting=weighting), task.lanes, strict=True
         )
     ]

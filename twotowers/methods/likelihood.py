@@ -208,9 +208,9 @@ def _predictions(task: Task, model: TwoTowers, again: Callable) -> np.ndarray:
         own = {name: value for name, value in values.items() if name not in columns}
         lanes.setdefault(log, own)
     train = task.splits["train"]
-    found = again(replace(task, lanes=list(lanes.items())))
+    trained = again(replace(task, lanes=list(lanes.items())))
     predicted = {}
-    for log, before in zip(lanes, found, strict=True):
+    for log, before in zip(lanes, trained, strict=True):
         predicted[log] = np.zeros(train.where.shape)
         predicted[log][train.where] = rescale(before.scores(train.inputs)[train.where]) / HIGHEST
     return np.stack([predicted[log] for log, _ in task.lanes])

@@ -126,7 +126,7 @@ def page_losses(
 
     def of_split(split: Split) -> tuple[np.ndarray, np.ndarray]:
         pages, pair = split.sessions[log], pair_of(split, log)
-        found = []
+        parts = []
         for start in range(0, len(pair), CHUNK):
             rows = slice(start, start + CHUNK)
             clicks, where = pages.clicks[rows], pages.where[rows]
@@ -134,8 +134,8 @@ def page_losses(
             chances = {part: chance_of(each) for part, each in values.items()}
             alone = model.marginal(chances).broadcast(clicks.shape)
             given = model.conditional(chances, clicks)
-            found.append([losses(chance, clicks, where) for chance in (alone, given)])
-        return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+            parts.append([losses(chance, clicks, where) for chance in (alone, given)])
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
     return of_split
 

@@ -110,9 +110,9 @@ class Split:
         """[rows] the query of some pairs. If lists are queries, it is a list of the pair."""
         if self.query is not None:
             return self.query[pair]
-        found = np.zeros(int(self.inputs[self.where].max(initial=0)) + 1, np.int64)
-        found[self.inputs[self.where]] = np.nonzero(self.where)[0]
-        return found[pair]
+        query = np.zeros(int(self.inputs[self.where].max(initial=0)) + 1, np.int64)
+        query[self.inputs[self.where]] = np.nonzero(self.where)[0]
+        return query[pair]
 
 
 @dataclass(frozen=True)

@@ -56,10 +56,10 @@ class MixtureModel(PageModel):
     @property
     def parts(self) -> Mapping[str, str]:
         """The parts of all models, and the shares."""
-        found = {}
+        kinds = {}
         for model, names in zip(self.components, self._names(), strict=True):
-            found |= {names[part]: kind for part, kind in model.parts.items()}
-        return found | {f"share_{m}": ONCE for m in range(1, len(self.components))}
+            kinds |= {names[part]: kind for part, kind in model.parts.items()}
+        return kinds | {f"share_{m}": ONCE for m in range(1, len(self.components))}
 
     @property
     def gaps(self) -> bool:
@@ -105,8 +105,8 @@ class MixtureModel(PageModel):
 
     def _mean_of(self, parts, chance: Callable) -> Chance:
         """The mean of a chance, weighted by P(m), over the models that have it."""
-        found = [(chance(model, own), weight) for weight, model, own in self._each(parts)]
-        return _mean(*zip(*(each for each in found if each[0] is not None), strict=True))
+        weighted = [(chance(model, own), weight) for weight, model, own in self._each(parts)]
+        return _mean(*zip(*(each for each in weighted if each[0] is not None), strict=True))
 
     def _each(self, parts):
         """ln P(m), model and the model's parts, for each m."""
@@ -128,8 +128,8 @@ def _mean(chances: Sequence[Chance], weights: Sequence) -> Chance:
         return numbers.stack(numbers.broadcast_arrays(*each), axis=-1)
 
     total = log_sum_over(stacked(weights))
-    found = (
+    sums = (
         log_sum_over(stacked([w + log for w, log in zip(weights, column, strict=True)])) - total
         for column in zip(*chances, strict=True)
     )
-    return Chance(*found)
+    return Chance(*sums)

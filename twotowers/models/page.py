@@ -162,11 +162,13 @@ def added(*credits: Credits) -> Credits:
         >>> added({"attraction": (1, 2)}, {"attraction": (0, 1), "continuation": (1, 1)})
         {'attraction': (1, 3), 'continuation': (1, 1)}
     """
-    found = {}
+    totals = {}
     for part, (successes, trials) in (entry for each in credits for entry in each.items()):
-        before = found.get(part)
-        found[part] = (before[0] + successes, before[1] + trials) if before else (successes, trials)
-    return found
+        before = totals.get(part)
+        totals[part] = (
+            (before[0] + successes, before[1] + trials) if before else (successes, trials)
+        )
+    return totals
 
 
 def next_place(values: np.ndarray) -> np.ndarray:
@@ -176,9 +178,9 @@ def next_place(values: np.ndarray) -> np.ndarray:
         >>> next_place(np.array([[3, 1, 2]]))
         array([[1, 2, 0]])
     """
-    found = np.zeros_like(values)
-    found[:, :-1] = values[:, 1:]
-    return found
+    shifted = np.zeros_like(values)
+    shifted[:, :-1] = values[:, 1:]
+    return shifted
 
 
 def _by_position(values: np.ndarray) -> np.ndarray:

@@ -70,9 +70,9 @@ class UserBrowsing(PageModel):
             # `last` is ln P(the last click above k is at k'), for k' from 0.
             attractive, seen, place = column
             click = seen & Chance(*(log[..., None] for log in attractive))
-            found = [Chance(*(log_sum_over(log + last) for log in each)) for each in (click, seen)]
+            paths = [Chance(*(log_sum_over(log + last) for log in each)) for each in (click, seen)]
             last = last + click.other
-            return numbers.where(behind == place + 1, found[0].log[..., None], last), tuple(found)
+            return numbers.where(behind == place + 1, paths[0].log[..., None], last), tuple(paths)
 
         start = numbers.where(behind == 0, 0.0, NEVER) + numbers.zeros_like(attraction.log)
         # Scanning goes along the last axis, so positions must be there.

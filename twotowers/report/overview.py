@@ -34,14 +34,14 @@ def write_overview(
     """
     folder = Path(folder)
     with _alone(folder):
-        found = summaries(folder, papers)
-        finished = list(found.values())
+        known = summaries(folder, papers)
+        finished = list(known.values())
         views = [view for each in finished for view in each["views"]]
         render(
             "overview.html.j2",
             folder / PAGE,
             papers=finished,
-            waiting={key: _waiting(papers[key]) for key in papers if key not in found},
+            waiting={key: _waiting(papers[key]) for key in papers if key not in known},
             claims=views,
             standing=standing(views),
             origins=ORIGINS,
@@ -76,11 +76,11 @@ def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
     folder = Path(folder)
     there = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
     known = {key: _summary(folder / key / SUMMARY) for key in dict.fromkeys([*first, *there])}
-    found = {key: summary for key, summary in known.items() if summary is not None}
-    for summary in found.values():
+    finished = {key: summary for key, summary in known.items() if summary is not None}
+    for summary in finished.values():
         summary["views"] = list(map(claim_view, summary["claims"]))
         summary["standing"] = standing(summary["views"])
-    return found
+    return finished
 
 
 def _waiting(paper: Mapping) -> dict:

@@ -83,13 +83,13 @@ def lines_of(table: pd.DataFrame, bias: Sequence[str]) -> list[Line]:
     table = table[np.isfinite(table["estimate"])]
     others = [name for name in bias if name != "position"] if "position" in bias else []
     groups = table.groupby(others, sort=True) if others else [((), table)]
-    found = []
+    lines = []
     for key, own in groups:
         own = own.sort_values("position") if "position" in bias else own
         at = own["position"] if "position" in bias else pd.Series(np.arange(1, len(own) + 1))
         numbers = (own[name].to_numpy(float) for name in ("estimate", "low", "high"))
-        found.append(Line(", ".join(map(str, key)), at.to_numpy(float), *numbers))
-    return found
+        lines.append(Line(", ".join(map(str, key)), at.to_numpy(float), *numbers))
+    return lines
 
 
 def picture(lines: Sequence[Line], label: str = "examination") -> str:

@@ -101,9 +101,9 @@ class SimulatedClicks(Trained):
         wanted = [("split", "==", split), *((name, "==", value) for name, value in lanes.items())]
         table = pq.read_table(self.files["clicks"], filters=wanted)
         # In memory, since the files are removed with these clicks.
-        found = read_log(table.drop_columns(["split", *known]).replace_schema_metadata())
-        found.kind = PANDAS
-        return found
+        log = read_log(table.drop_columns(["split", *known]).replace_schema_metadata())
+        log.kind = PANDAS
+        return log
 
 
 def policy(ranker: str = "expert", **options: Any) -> dict[str, Any]:

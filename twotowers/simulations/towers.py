@@ -151,14 +151,14 @@ class TowerFit:
             InputError: the method estimates no position bias.
         """
         rows: list[dict[str, Any]] = []
-        for seed, lane, found in self._each():
-            if found.bias is None:
+        for seed, lane, result in self._each():
+            if result.bias is None:
                 raise InputError(
                     f"method {self.setting.method.name!r} estimates no position bias",
                     field="method",
                     expected="a method that fits examination",
                 )
-            bias = np.asarray(found.bias) - found.bias[0]
+            bias = np.asarray(result.bias) - result.bias[0]
             rows += [
                 {**lane, "seed": seed, "position": position, "estimate": value}
                 for position, value in enumerate(bias, start=1)
@@ -265,9 +265,9 @@ class TowerFit:
         self, inputs: Any, where: np.ndarray
     ) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
         """The columns of each lane and seed, and its scores of documents; they are finite."""
-        for seed, lane, found in self._each():
-            assert found.scores is not None  # Towers score any document.
-            scores, columns = np.asarray(found.scores(inputs)), {**lane, "seed": seed}
+        for seed, lane, result in self._each():
+            assert result.scores is not None  # Towers score any document.
+            scores, columns = np.asarray(result.scores(inputs)), {**lane, "seed": seed}
             if not np.isfinite(scores[where]).all():
                 of = ", ".join(f"{name} {value}" for name, value in columns.items())
                 raise InputError(
@@ -279,8 +279,8 @@ class TowerFit:
 
     def _each(self) -> Iterator[tuple[int, dict[str, Any], Fitted]]:
         for seed, of_lanes in zip(self.seeds, self.fitted, strict=True):
-            for lane, found in zip(self.lanes, of_lanes, strict=True):
-                yield seed, lane, found
+            for lane, result in zip(self.lanes, of_lanes, strict=True):
+                yield seed, lane, result
 
 
 def fit_towers(
@@ -311,9 +311,9 @@ def fit_towers(
     fitted: list[list[Fitted]] = []
     seeds = checked_seeds(seeds)
     for seed in seeds:
-        task, found = fit_lanes(clicks.files, setting, seed=seed)
+        task, results = fit_lanes(clicks.files, setting, seed=seed)
         lanes = [{**task.logs[number], **values} for number, values in task.lanes]
-        fitted.append(found)
+        fitted.append(results)
     return TowerFit(setting, lanes, seeds, fitted, task.splits["test"])
 
 

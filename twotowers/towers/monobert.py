@@ -117,5 +117,5 @@ class MonoBert(nnx.Module):
 
     def guesses(self, vectors: jax.Array) -> jax.Array:
         """[..., width] vectors of masked tokens -> [..., tokens] logits of what they were."""
-        found = self.guess_norm(jax.nn.gelu(self.guess(vectors), approximate=False))
-        return self.token.attend(found) + self.guess_bias[...]
+        hidden = self.guess_norm(jax.nn.gelu(self.guess(vectors), approximate=False))
+        return self.token.attend(hidden) + self.guess_bias[...]

@@ -103,9 +103,11 @@ class PageTowers(nnx.Module):
                 logits[part] = jnp.take_along_axis(of_documents, documents, axis=-1)
                 continue
             kind = self.model.parts[part]
-            found = tower(self._places(given, documents, reads, kind == PER_JUMP), own)
+            own_logits = tower(self._places(given, documents, reads, kind == PER_JUMP), own)
             of_document = kind == PER_DOCUMENT
-            logits[part] = jnp.broadcast_to(found, documents.shape) if of_document else found
+            logits[part] = (
+                jnp.broadcast_to(own_logits, documents.shape) if of_document else own_logits
+            )
         return self._chances(logits)
 
     def _places(
@@ -125,8 +127,8 @@ class PageTowers(nnx.Module):
         return jnp.concatenate(wide, axis=-1)
 
     def _chances(self, logits: Mapping[str, jax.Array]) -> dict[str, Chance]:
-        found = {part: Chance.from_logits(each) for part, each in logits.items()}
-        return found | {part: found[own] for part, own in self.shared.items() if own in found}
+        chances = {part: Chance.from_logits(each) for part, each in logits.items()}
+        return chances | {part: chances[own] for part, own in self.shared.items() if own in chances}
 
     def row_losses(self, inputs, documents, position, shown, clicked, key=None) -> jax.Array:
         """-ln P(click or none, as observed | clicks above) at each position of pages: [..., K].

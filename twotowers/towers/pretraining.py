@@ -271,5 +271,5 @@ def vectors_of(
         )
         missing = [(0, batch - len(tokens)), (0, 0)]
         key = None if root is None else jax.random.fold_in(root, start)
-        found = first(state, np.pad(tokens, missing), np.pad(segments, missing), key)
-        yield np.asarray(found)[: len(tokens)]
+        vectors = first(state, np.pad(tokens, missing), np.pad(segments, missing), key)
+        yield np.asarray(vectors)[: len(tokens)]

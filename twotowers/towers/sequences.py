@@ -42,8 +42,8 @@ class Sequences(NamedTuple):
         """
         ends = tokens == SEP
         segments = (np.cumsum(ends, axis=1) - ends > 0).astype(np.int32)
-        found = cls(tokens, segments, (segments == 1) & (tokens >= OFFSET))
-        return marked(found) if marks else found
+        sequences = cls(tokens, segments, (segments == 1) & (tokens >= OFFSET))
+        return marked(sequences) if marks else sequences
 
 
 def sequences(

@@ -291,7 +291,7 @@ class Planner(Targets):
     def names(self) -> dict[str, list[str]]:
         """The names of each kind that rules tell apart."""
         papers = self.papers.values()
-        found = {
+        by_kind = {
             "standin": [name for name, each in self.config.datasets.items() if each.is_standin],
             "encoded": [
                 name
@@ -303,13 +303,13 @@ class Planner(Targets):
             "study": [name for paper in papers for name in paper.studies],
         }
         for ending in ENDINGS:
-            found[ending] = [
+            by_kind[ending] = [
                 name
                 for paper in papers
                 for name, item in paper.items.items()
                 if item.kind == ending
             ]
-        return {kind: list(dict.fromkeys(names)) for kind, names in found.items()}
+        return {kind: list(dict.fromkeys(names)) for kind, names in by_kind.items()}
 
     def content(self) -> dict[str, Any]:
         """All of it, as JSON has it."""

@@ -139,9 +139,9 @@ def shown_texts(files: Iterable[Path]) -> Iterator[pa.RecordBatch]:
             order = pa.array(np.lexsort([position, page]))
             numbers = {"page": page, "position": position}
             numbers["click"] = rows.whole(batch["click"], "click") > 0
-            found = {name: pa.array(each) for name, each in numbers.items()}
+            flat = {name: pa.array(each) for name, each in numbers.items()}
             texts = text_columns(batch, rows)
-            yield pa.RecordBatch.from_pydict({**found, **texts}).take(order)
+            yield pa.RecordBatch.from_pydict({**flat, **texts}).take(order)
 
 
 def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) -> Rankings:
@@ -192,11 +192,11 @@ def feature_columns(path: str | Path, columns: Sequence[str] | None = None) -> l
     """The columns of features of a file, or those that were asked for, after a check."""
     for name in columns or ():
         check_choice(name, FEATURES, field="columns")
-    found = _columns(Path(path))
-    chosen = [name for name in FEATURES if name in (found if columns is None else columns)]
+    present = _columns(Path(path))
+    chosen = [name for name in FEATURES if name in (present if columns is None else columns)]
     if not chosen:
         raise InputError("has no features", path=path, expected=nearest(EMBEDDING, FEATURES))
-    check_names(chosen, found, path)
+    check_names(chosen, present, path)
     return chosen
 
 
@@ -258,11 +258,11 @@ def _whole_pages(
     )
     position = rows.whole(batch["position"], "position", 1)
     order = np.lexsort([position, page])
-    found = position[order]
+    sorted_position = position[order]
     replace(rows, number=order).check(
-        (np.diff(found, prepend=-1) != 0) | (np.diff(page[order], prepend=-1) != 0),
+        (np.diff(sorted_position, prepend=-1) != 0) | (np.diff(page[order], prepend=-1) != 0),
         "position",
-        lambda at: f"{found[at]} is the position of two rows of a session",
+        lambda at: f"{sorted_position[at]} is the position of two rows of a session",
         "a row per position",
     )
     clicks = tally.numbers(rows.whole(batch["click"], "click"), rows.name)
@@ -287,11 +287,11 @@ def _whole_pages(
 
 
 def id_columns(batch: pa.RecordBatch, names: Sequence[str], rows: Rows) -> list[pa.Array]:
-    found = [rows.present(batch[name], name) for name in names]
-    for name, column in zip(names, found, strict=True):
+    ids = [rows.present(batch[name], name) for name in names]
+    for name, column in zip(names, ids, strict=True):
         if not is_text(column.type):
             raise wrong_type(column.type, name, rows.path, "text")
-    return found
+    return ids
 
 
 def feature_matrix(
@@ -312,7 +312,7 @@ def feature_matrix(
 
 
 def text_columns(batch: pa.RecordBatch, rows: Rows) -> dict[str, pa.Array]:
-    found = {}
+    lists = {}
     for name in TOKENS:
         column = rows.present(batch[name], name)
         flat = column.flatten() if hasattr(column, "value_lengths") else None
@@ -323,11 +323,11 @@ def text_columns(batch: pa.RecordBatch, rows: Rows) -> dict[str, pa.Array]:
         rows.inside(column).check(
             good, name, lambda at, flat=flat: value_text(flat[at]), f"token ids from {OFFSET} on"
         )
-        found[name] = pa.ListArray.from_arrays(
+        lists[name] = pa.ListArray.from_arrays(
             pa.array(np.append(0, np.cumsum(column.value_lengths())), pa.int32()),
             pa.array(tokens.astype(np.int32) - OFFSET),
         )
-    return found
+    return lists
 
 
 def _annotated(query_no: np.ndarray, path) -> tuple[np.ndarray, np.ndarray]:

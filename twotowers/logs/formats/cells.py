@@ -87,8 +87,8 @@ def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
                     field="position",
                     expected="impressions and clicks at each position",
                 )
-        found = {ours: _key(batch[names[ours]], ours, rows) for ours in names}
-        found.setdefault("split", pa.repeat(split, len(batch)))
+        columns = {ours: _key(batch[names[ours]], ours, rows) for ours in names}
+        columns.setdefault("split", pa.repeat(split, len(batch)))
         counts = {
             name: rows.whole(batch[names[name]], name, low, high=high)
             for name, (low, high) in NUMBERS.items()
@@ -106,12 +106,12 @@ def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
             "at most as many clicks as impressions"
             + ("" if "impressions" in names else "; or a column of impressions"),
         )
-        found |= {name: pa.array(values) for name, values in counts.items()}
-        found["position"] = pa.array(counts["position"].astype(np.int32))
+        columns |= {name: pa.array(values) for name, values in counts.items()}
+        columns["position"] = pa.array(counts["position"].astype(np.int32))
         seen["impressions"] += int(counts["impressions"].sum())
         seen["clicks"] += int(counts["clicks"].sum())
         before += len(batch)
-        cells = pa.RecordBatch.from_pydict({name: found[name] for name in order})
+        cells = pa.RecordBatch.from_pydict({name: columns[name] for name in order})
         yield cells.filter(pa.array(counts["impressions"] > 0))
 
 

@@ -90,25 +90,25 @@ def named(
 
     Optional ones are read if they exist; `further` are lanes and bias features.
     """
-    found, given, ours = column_names(path), dict(columns or {}), {*required, *optional}
+    present, given, ours = column_names(path), dict(columns or {}), {*required, *optional}
     check_free(further, {*RESERVED, *ours})
     for name in given:
         check_choice(name, {*ours, *further}, path=path, field="columns", what="not read")
-    _check_found(given, found, path)
+    _check_found(given, present, path)
     # A column with another use, such as positions whose gaps are kept, has it under its own name
     # only. Of splits and users there is no usual name.
-    free = [name for name in found if name not in {*given.values(), *further}]
-    known = {name: name for name in found} | usual(free)
+    free = [name for name in present if name not in {*given.values(), *further}]
+    known = {name: name for name in present} | usual(free)
     known |= {name: name for name in ("split", "user")} | given
-    names = {name: known[name] for name in (*required, *optional) if known.get(name) in found}
+    names = {name: known[name] for name in (*required, *optional) if known.get(name) in present}
     for lack in (name for name in required if name not in names):
         raise InputError(
-            f"the columns are {', '.join(found)}; none is {' or '.join(USUAL.get(lack, [lack]))}",
+            f"the columns are {', '.join(present)}; none is {' or '.join(USUAL.get(lack, [lack]))}",
             path=path,
             expected=f"{', '.join(required)}; or `columns` with the names in the file",
         )
     names |= {name: given.get(name, name) for name in further}
-    _check_found(names, found, path)
+    _check_found(names, present, path)
     return names
 
 
@@ -135,8 +135,8 @@ def _batches(files: list, clicks: str, split: str, tally: Tally) -> Iterator[pa.
                     page[EQUAL] = pa.array(rows.whole(page[EQUAL], EQUAL))
                 elif counted:
                     page[EQUAL] = pa.repeat(pa.scalar(1, pa.int64()), len(batch))
-                found = _conformed(page, len(batch), names, rows, clicks, split, tally)
-                yield found.filter(pc.greater(found[EQUAL], 0)) if counted else found
+                conformed = _conformed(page, len(batch), names, rows, clicks, split, tally)
+                yield conformed.filter(pc.greater(conformed[EQUAL], 0)) if counted else conformed
                 row += len(batch)
 
 

@@ -134,15 +134,15 @@ class _Rows:
             for key in self.keys:
                 column = table[key]
                 new[1:] |= pc.not_equal(column.slice(1), column.slice(0, len(table) - 1)).to_numpy()
-            found = np.flatnonzero(new)
-            own = table.select(self.keys).take(pa.array(found[int(waits) :]))
+            starts_here = np.flatnonzero(new)
+            own = table.select(self.keys).take(pa.array(starts_here[int(waits) :]))
             own = own.to_pandas(ignore_metadata=True)
             number = pd.util.hash_pandas_object(own, index=False).to_numpy().view(np.int64)
             if _repeats(number):
                 raise Unsorted
             self.sessions.append(number)
             waits = True
-            return found
+            return starts_here
 
         for rows, table, at in whole_runs(self._tables(path), starts, path, "session", "page"):
             self.rows = rows
@@ -309,16 +309,16 @@ class _Rows:
             return rows, None
         position = self._positions(table, clicked)
         order = np.lexsort([position, page])
-        found = position[order]
-        again = (np.diff(found, prepend=-1) == 0) & (np.diff(page, prepend=-1) == 0)
+        sorted_position = position[order]
+        again = (np.diff(sorted_position, prepend=-1) == 0) & (np.diff(page, prepend=-1) == 0)
         if again.any() and not self.sorted:
             raise Unsorted
         if self.gaps == "error":
             expected = rows - np.flatnonzero(np.diff(page, prepend=-1))[page] + self.first
             replace(self.rows, number=order).check(
-                found == expected,
+                sorted_position == expected,
                 "position",
-                lambda at: f"{found[at]} was found where {expected[at]} should be",
+                lambda at: f"{sorted_position[at]} was found where {expected[at]} should be",
                 f"positions {self.first}, {self.first + 1}, ... on a page; or gaps='keep'",
             )
         return order, None if self.gaps == "close" else (position - self.first + 1)

@@ -134,8 +134,8 @@ def _batches(
 
         def pages() -> Iterator[tuple]:
             nonlocal untimed
-            found = connection.sql(PAGES.format(hits=hits), params=clicks)
-            for batch in found.to_arrow_reader(BATCH):
+            result = connection.sql(PAGES.format(hits=hits), params=clicks)
+            for batch in result.to_arrow_reader(BATCH):
                 for page in batch.to_pylist():
                     documents, where = page["documents"], f"query {page['query_id']}"
                     places = page["places"]
@@ -221,9 +221,9 @@ def _check(connection, actions: list[str], shown: str, path: Source) -> str:
             field="query_response_hit_ids",
             expected="a list of ids; or ids with commas between them",
         )
-    found = connection.execute(ACTIONS).fetchall()
-    known = dict(found)
-    said = ", ".join(f"{name} ({number:,})" for name, number in found[:10]) or "none"
+    counts = connection.execute(ACTIONS).fetchall()
+    known = dict(counts)
+    said = ", ".join(f"{name} ({number:,})" for name, number in counts[:10]) or "none"
     if not {*known} & set(actions):
         raise InputError(
             f"no event is a click; actions are {said}",

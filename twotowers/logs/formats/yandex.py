@@ -84,11 +84,11 @@ EXPECTED = "<query>_<region>, a tab, <document>,<document>,... : <document> , <d
 
 def _page(record: str, number: int, path: Path) -> tuple[int, list[int], list[int]]:
     """Query, documents shown and documents clicked of one result page."""
-    found = PAGE.fullmatch(record)
-    if not found:
+    match = PAGE.fullmatch(record)
+    if not match:
         shown = repr(record if len(record) <= 40 else record[:40] + "...")
         raise InputError(f"record {number}: {shown} was found", path=path, expected=EXPECTED)
-    query, region, page, listed = found.groups()
+    query, region, page, listed = match.groups()
     documents = [int(document) for document in page.split(",")]
     clicks = [int(document) for document in listed.split(",")] if listed else []
     return int(query) * REGIONS + int(region), documents, clicks
