@@ -64,12 +64,9 @@ def decide(
 ) -> Judgement:
     """The verdict on a claim, with regard to the chance of seeds.
 
-    Args:
-        claim: What is claimed.
-        results: Long form with a column seed, and setting if there are several.
-        level: Coverage of the interval of a number that surely meets its condition.
-        without: Of each condition, which numbers do not count; all do if it is None. A condition
-            of which none counts is open.
+    `without` has of each condition which numbers do not count; all do if it is None. A condition of
+    which none counts is open. `level` is the coverage of the interval of a number that surely
+    holds.
     """
     try:
         pairs = claim.measure(results)
@@ -107,15 +104,11 @@ def settle(
     level: float = HOLDS,
     without: Sequence[np.ndarray] | None = None,
 ) -> Judgement:
-    """The verdict from what a judge measured on all results, and without each seed.
+    """The verdict from what a judge measured on all results, and without each seed (`left`).
 
-    Args:
-        claim: What is claimed.
-        pairs: Each condition with its measurement, on all results.
-        left: The same without each seed.
-        least: The least number of seeds of a setting that has several, at least 2.
-        alone: Returns the same on each seed alone, or nothing. Asked if no seed moves a count.
-        level, without: As of `decide`.
+    `alone` returns the same on each seed alone, or nothing; it is asked if no seed moves a count.
+    `least` is the least number of seeds of a setting that has several, at least 2. The rest is as
+    of `decide`.
     """
     whole = outcome(claim, pairs)
     checked = [
@@ -151,12 +144,8 @@ def settle(
 def jackknife_error(slack: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Standard errors by the jackknife: se^2 = (n - 1) / n sum_i (other_i - slack)^2.
 
-    Args:
-        slack: [..., numbers] on all results.
-        others: [..., n, numbers] without each of n seeds.
-
-    Returns:
-        [..., numbers]: 0 for a number that no seed moves.
+    `slack` [..., numbers] is on all results, `others` [..., n, numbers] without each of n seeds. A
+    number that no seed moves has 0.
     """
     slack = np.expand_dims(slack, -2)
     with np.errstate(invalid="ignore"):
@@ -170,13 +159,9 @@ def jackknife_error(slack: np.ndarray, others: np.ndarray) -> np.ndarray:
 def unmoved_error(error: np.ndarray, met: np.ndarray, alone: np.ndarray) -> np.ndarray:
     """Errors of counts, corrected where they are 0: chance alone can leave a count as it is.
 
-    Such a number keeps the error 0 if it meets its condition, and does so on each of enough seeds
-    alone. Otherwise nothing is known, and the error is infinite. So it never surely fails: noise
-    by itself breaks an order, in every seed.
-
-    Args:
-        error, met: [..., numbers] of `jackknife_error`, and whether each meets its condition.
-        alone: [..., n, numbers], whether each does on each of n seeds alone.
+    Such a number keeps the error 0 if it meets its condition, `met` [..., numbers], and does so on
+    each of enough seeds alone [..., n, numbers]. Otherwise nothing is known, and the error is
+    infinite. So it never surely fails: noise by itself breaks an order, in every seed.
     """
     sure = met & alone.all(axis=-2) & (alone.shape[-2] >= LEAST_ALONE)
     return np.where((error == 0) & ~sure, np.inf, error)
@@ -196,15 +181,9 @@ def failing_width(error: np.ndarray, freedom: int, numbers: int) -> np.ndarray:
 def surely(
     slack: np.ndarray, met: np.ndarray, error: np.ndarray, freedom: int, level: float = HOLDS
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which numbers surely meet their condition, and which surely do not.
+    """Which [..., numbers] of a claim surely meet their condition, and which surely do not.
 
     The worst of many numbers fails most by chance, so that a failure has a stricter test.
-
-    Args:
-        slack, met, error: [..., numbers] of a claim: slack, whether it meets the condition, and its
-            standard error.
-        freedom: Degrees of freedom.
-        level: Coverage of the interval of a number that surely meets its condition.
     """
     half, stricter = (
         half_width(error, freedom, level),
@@ -284,10 +263,7 @@ class _Check:
     def text(self, seeds: int, *, numbers: int, level: float) -> str:
         """The condition, how far its weakest number is from sure, and how many seeds would decide.
 
-        Args:
-            seeds: Behind the numbers.
-            numbers: How many the claim has.
-            level: As of `decide`.
+        `numbers` is how many the claim has.
         """
         words = self.condition.words
         if not self.condition.relation:
