@@ -363,14 +363,14 @@ def _snapped(rows: pd.DataFrame, column: str, values: Sequence) -> pd.DataFrame:
     return rows.assign(**{column: np.asarray(values)[nearest]})
 
 
-def _listed(cells: pd.Index, most: int = 3) -> str:
+def _listed(cells: pd.Index) -> str:
     names = cells.names
     texts = [
         " ".join(
             f"{name} {value if isinstance(value, str) else short(value)}"
             for name, value in zip(names, cell if len(names) > 1 else [cell], strict=True)
         )
-        for cell in cells[:most]
+        for cell in cells[:3]
     ]
-    more = f" and {len(cells) - most} more" if len(cells) > most else ""
+    more = f" and {len(cells) - 3} more" if len(cells) > 3 else ""
     return ", ".join(texts) + more

@@ -218,9 +218,9 @@ def _module(path: Path) -> ModuleType:
     return import_module(".".join(parts[place:]))
 
 
-def build_model(name: str | type, paper: str | None = None) -> Any:
+def build_model(name: str | type) -> Any:
     """A click model with its defaults."""
-    own = find("models", name, paper)
+    own = find("models", name)
     if own.required:
         raise InputError(f"{own.name!r} needs {own.required[0]!r}")
     return own.holds()

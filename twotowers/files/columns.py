@@ -92,10 +92,10 @@ class Rows:
             self.check(column.is_valid(), field, lambda at: "a value is missing", expected)
         return column
 
-    def a_list(self, column: pa.Array, field: str, expected: str = "a list per page") -> pa.Array:
+    def a_list(self, column: pa.Array, field: str) -> pa.Array:
         """The column, if it holds lists and none is missing."""
         if not hasattr(column, "value_lengths"):
-            raise wrong_type(column.type, field, self.path, expected)
+            raise wrong_type(column.type, field, self.path, "a list per page")
         return self.present(column, field, "a list")
 
     def whole(

@@ -11,12 +11,10 @@ from twotowers.files.rankings import Rankings, rank, read_rankings
 from twotowers.logs.policies import read_scores
 
 
-def displayed(
-    rankings: str | Path, policy: str | Path, *, split: str = "train", top: int
-) -> Rankings:
-    """The first `top` documents of every query of a split, in the order shown."""
+def displayed(rankings: str | Path, policy: str | Path, *, top: int) -> Rankings:
+    """The first `top` documents of every training query, in the order shown."""
     lists = read_rankings(rankings)
-    scored = read_scores(policy, split)
+    scored = read_scores(policy, "train")
     if not np.array_equal(lists.query, scored.pairs.query):
         raise InputError("its queries are not those of the policy", path=rankings, field="query")
     return rank(lists, scored.score, top=top)
