@@ -99,7 +99,7 @@ def claim(number: str, item: str, verdict=REPRODUCED, **other) -> dict:
         "reason": "",
         "stands_on": STAND_IN,
         "contradiction": "our data or setting differ" if verdict == CONTRADICTED else "",
-        "judge": "papers/sample2025/judges/fits.py:81",
+        "judge": "papers/sample2025/judges/fits.py:81 recovered",
     }
     return {**row, **other}
 

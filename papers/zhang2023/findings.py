@@ -134,8 +134,10 @@ FINDINGS = [
         "from the ground truth (θ*, φ*).",
         "Proposition 3",
         "Fails for nDCG, which the text before Eq. 14 names: the other optimum of the table gives "
-        "the same clicks, the same order, and an nDCG of {ndcg:.0f}. It holds for metrics with a "
-        "strict unique optimum, as the proof assumes, if different parameters give different "
+        "the same clicks, the same order, and an nDCG of {ndcg:.0f}. So has any log in which each "
+        "position has a document of its own: multiply relevance by an increasing function of "
+        "itself, and divide observation by the same number. The proposition holds for metrics with "
+        "a strict unique optimum, as the proof assumes, if different parameters give different "
         "functions. It is safe to say that no other optimum ranks better than the truth.",
         two_documents,
     ),

@@ -61,7 +61,7 @@ def claim(**columns) -> dict:
     """A judged claim."""
     row = dict.fromkeys(CLAIM_COLUMNS, "words")
     known = {"claim": "1", "verdict": REPRODUCED, "stands_on": "stand-in", "origin": PAPER}
-    known |= {"contradiction": "", "judge": "papers/sample2025/judges/fits.py:81"}
+    known |= {"contradiction": "", "judge": "papers/sample2025/judges/fits.py:81 recovered"}
     return {**row, "paper": "sample2025", **known, **columns}
 
 

@@ -262,13 +262,13 @@ def short(value: float) -> str:
 def written(value: float | str, digits: int = 3) -> str:
     """A measured number: whole ones without a point, tiny ones as a power of ten. A word is itself.
 
-    >>> written(0.0432), written(12000.0), written(3e-7), written(-0.00412, 4)
-    ('.043', '12,000', '3.0e-7', '-.0041')
+    >>> written(0.0432), written(12000.0), written(3e-7), written(-0.00412, 4), written(-0.0)
+    ('.043', '12,000', '3.0e-7', '-.0041', '0')
     """
     if isinstance(value, str):
         return value
     if np.isfinite(value) and float(value).is_integer():
-        return f"{value:,.0f}"
+        return f"{value + 0:,.0f}"  # -0 is 0.
     if abs(value) < 0.5 * 10.0**-digits:
         return f"{value:.1e}".replace("e-0", "e-")
     return number(value, digits)

@@ -184,11 +184,12 @@ def contradiction(row: Mapping[str, object]) -> str:
 
 
 def line_of(judge: Callable) -> str:
-    """The file and line where a judge begins: papers/hager2025/judges/fits.py:81."""
+    """Where a judge begins, and its name: papers/hager2025/judges/fits.py:81 recovered."""
     while isinstance(judge, partial):
         judge = judge.func
     code = judge.__code__
-    return f"{os.path.relpath(code.co_filename, ROOT)}:{code.co_firstlineno}"
+    file = os.path.relpath(code.co_filename, ROOT)
+    return f"{file}:{code.co_firstlineno} {code.co_name}"
 
 
 def _verdict(claim: Claim, results: pd.DataFrame) -> str:

@@ -120,7 +120,7 @@ def conclusion(counts: Mapping[str, int]) -> str:
         >>> conclusion({"reproduced": 3, "contradicted": 0, "undecided": 1, "not testable": 0})
         'What can be decided holds.'
         >>> conclusion({"reproduced": 1, "contradicted": 1, "undecided": 5, "not testable": 0})
-        'Most of it stays open; some of it holds and some does not.'
+        'Most stays open; of the rest, some holds and some does not.'
     """
     held, failed = counts[REPRODUCED], counts[CONTRADICTED]
     unknown = sum(counts.values()) - held - failed
@@ -131,7 +131,7 @@ def conclusion(counts: Mapping[str, int]) -> str:
     else:
         said = "what can be decided holds" if unknown else "all of it holds"
     if unknown > held + failed:
-        return f"Most of it stays open; {said}."
+        return f"Most stays open; {said}."
     return f"{said[0].upper()}{said[1:]}."
 
 

@@ -84,11 +84,11 @@ def dropout_is_optimal(results: pd.DataFrame) -> Measured:
 
 
 @CLAIMS.add(
-    "20", "theory", "Proposition 9",
+    "20", "theory", "Proposition 9, carried over to the model that is trained, Eq. 10",
     "Gradient reversal converges, and where it ends the click loss is optimal",
     at_most("the largest slope that is left, at every scale and support,", RESTS),
     at_most("the click loss above its least value, at every scale and support,", OPTIMAL),
-    chance=False,
+    chance=False, origin=OURS,
     parts={name: {"label": name} for name in ("click", "relevance")},
 )  # fmt: skip
 def reversal_is_optimal(results: pd.DataFrame, label: str) -> Measured:
