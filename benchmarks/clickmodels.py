@@ -72,8 +72,8 @@ def run(*, sessions: list[int], held_out: int) -> Iterator[dict]:
     log = log_of(longest, held_out)
     for name in (name for name in MODELS if model_of(name)[1].counts is None):
         progress(f"errors of {name} at {longest:,} sessions")
-        found = child(f"{HERE}:time_errors", log=log, name=name)
-        yield {"what": "errors", "model": name, "sessions": longest, **found}
+        measured = child(f"{HERE}:time_errors", log=log, name=name)
+        yield {"what": "errors", "model": name, "sessions": longest, **measured}
 
 
 def time_fits(log: str, sessions: int, *, converge: bool) -> Iterator[dict]:
@@ -84,8 +84,8 @@ def time_fits(log: str, sessions: int, *, converge: bool) -> Iterator[dict]:
             progress(f"reading {sessions:,} sessions into memory")
             read = child(f"{HERE}:time_read", log=log)
         progress(f"fitting {name} to {sessions:,} sessions")
-        found = child(f"{HERE}:time_fit", log=log, name=name, converge=converge)
-        yield {"what": "fit", "model": name, "sessions": sessions, **with_reading(found, read)}
+        measured = child(f"{HERE}:time_fit", log=log, name=name, converge=converge)
+        yield {"what": "fit", "model": name, "sessions": sessions, **with_reading(measured, read)}
 
 
 def needs_pages(model: ClickModel) -> bool:
@@ -134,16 +134,16 @@ def time_read(*, log: str) -> dict:
     """Seconds from the file to distinct pages, which are kept for the fits of several models."""
     start = time.perf_counter()
     pages = distinct_arrays(Log.read(f"{log}/train.parquet"), positions=LENGTH)
-    found = {"read": time.perf_counter() - start}
+    measured = {"read": time.perf_counter() - start}
     arrays = {name: value for name, value in vars(pages).items() if name not in ("ids", "bias")}
     np.savez(f"{log}/pages.npz", **arrays)
     feather.write_feather(pages.ids, f"{log}/pairs.feather")
-    return found | {"distinct": len(pages.number)}
+    return measured | {"distinct": len(pages.number)}
 
 
 def time_fit(*, log: str, name: str, converge: bool) -> dict:
     """Seconds from the file, or from distinct pages, to parameters; and held-out perplexity."""
-    model, found, start = model_of(name)[1], {}, time.perf_counter()
+    model, measured, start = model_of(name)[1], {}, time.perf_counter()
     if needs_pages(model):
         with np.load(f"{log}/pages.npz") as file:
             arrays = dict(file)
@@ -151,26 +151,26 @@ def time_fit(*, log: str, name: str, converge: bool) -> dict:
         pages, pairs = Pages(**arrays), feather.read_table(f"{log}/pairs.feather")
         start = time.perf_counter()
         statistics = Statistics.of_pages(model, pages)
-        found["statistics"] = time.perf_counter() - start
+        measured["statistics"] = time.perf_counter() - start
     else:
         statistics, pairs = sufficient(model, Log.read(f"{log}/train.parquet"), LENGTH)
-        found |= {"read": time.perf_counter() - start, "statistics": 0.0}
+        measured |= {"read": time.perf_counter() - start, "statistics": 0.0}
     counted, start = isinstance(statistics, Totals), time.perf_counter()
     estimate = estimated(statistics, PRIOR, TOLERANCE)
-    found |= {"estimation": time.perf_counter() - start, "fit_gb": peak(), "pairs": len(pairs)}
-    found |= {} if counted else {"rows": len(statistics.number)}
+    measured |= {"estimation": time.perf_counter() - start, "fit_gb": peak(), "pairs": len(pairs)}
+    measured |= {} if counted else {"rows": len(statistics.number)}
     fitted = Fit(name, model, LENGTH, estimate, pairs)
     test = read_page_arrays(f"{log}/test.parquet", positions=LENGTH)
     metrics = means_of(*fitted.losses(test))
-    found |= {"cycles": max(len(estimate.history) - 1, 0)}
-    found |= {"perplexity": metrics["perplexity"]}
-    found |= {"conditional": metrics["conditional"]}
+    measured |= {"cycles": max(len(estimate.history) - 1, 0)}
+    measured |= {"perplexity": metrics["perplexity"]}
+    measured |= {"conditional": metrics["conditional"]}
     if converge and not counted:
         known = estimate.parameters
         after = fit_em(statistics, start=known, prior=PRIOR, tolerance=CONVERGED)
         final = means_of(*replace(fitted, estimate=after).losses(test))["conditional"]
-        found |= {"converged": final, "further": len(after.history) - 1}
-    return found
+        measured |= {"converged": final, "further": len(after.history) - 1}
+    return measured
 
 
 def estimated(statistics: Statistics | Totals, prior: Prior, tolerance: float) -> Estimate:
@@ -183,9 +183,9 @@ def with_reading(fit: dict, read: dict) -> dict:
     """A fit's row, to which the seconds and memory of reading its log are added."""
     if "read" in fit:
         read = {"peak_gb": 0.0}
-    found = {**read, **fit}
-    found["fit_gb"] = max(read["peak_gb"], fit["fit_gb"])
-    return found | {"seconds": found["read"] + found["statistics"] + found["estimation"]}
+    both = {**read, **fit}
+    both["fit_gb"] = max(read["peak_gb"], fit["fit_gb"])
+    return both | {"seconds": both["read"] + both["statistics"] + both["estimation"]}
 
 
 def fits_at(rows: list[dict], sessions: int) -> dict[str, dict]:
@@ -203,7 +203,7 @@ def longest(rows: list[dict]) -> list[dict]:
     scan = plain.get("plain scan")
     beside = {"gctr": scan, "rctr": scan, "dctr": plain.get("group-by, DuckDB")}
     beside["cm"] = beside["dctr"]
-    found = []
+    table = []
     for name, row in fits_at(rows, sessions).items():
         own, published = beside.get(name), PUBLISHED[name]
         row = row | {"published": published, "faster": published / row["seconds"]}
@@ -211,21 +211,21 @@ def longest(rows: list[dict]) -> list[dict]:
             row |= {"plain": own, "times": row["seconds"] / own}
         if "converged" in row:
             row["off"] = row["conditional"] - row["converged"]
-        found.append(row)
-    return found
+        table.append(row)
+    return table
 
 
 def by_sessions(rows: list[dict]) -> list[dict]:
     """One row per model, with its seconds and memory at each number of sessions."""
     sizes = sorted({row["sessions"] for row in rows if row["what"] == "fit"})
-    found = []
+    table = []
     for name in dict.fromkeys(row["model"] for row in rows if row["what"] == "fit"):
         row = {"model": name}
         for size in sizes:
             own = fits_at(rows, size).get(name, {})
             row |= {f"{key} {size}": own.get(key) for key in ("seconds", "fit_gb")}
-        found.append(row)
-    return found
+        table.append(row)
+    return table
 
 
 def time_errors(*, log: str, name: str) -> dict:

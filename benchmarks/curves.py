@@ -28,20 +28,20 @@ def run(*, pages: Sequence[int]) -> Iterator[dict]:
             child("benchmarks.counting:generate", path=path, **sizes)
             for estimator in (CONDITIONAL, SEQUENTIAL):
                 how = {"path": path, "estimator": estimator}
-                found = child(f"{__name__}:estimate", environment=ONE_THREAD, **how)
-                yield {"estimator": estimator, "impressions": number * LENGTH, **found}
+                measured = child(f"{__name__}:estimate", environment=ONE_THREAD, **how)
+                yield {"estimator": estimator, "impressions": number * LENGTH, **measured}
 
 
 def estimate(*, path: str, estimator: str) -> dict:
     """Seconds of file -> curve, by the clock and of processors; and the curve's last estimate."""
-    found: list[Propensities] = []
+    curves: list[Propensities] = []
 
     def work() -> None:
         curve = propensities(read_log(path, ordered=True), estimator=estimator)
-        found.append(curve)
+        curves.append(curve)
         if curve.feedback is not None:
             curve.feedback.test  # noqa: B018 (which is computed)
 
     clock = seconds(work)
-    last = float(found[0].curve.estimate[-1])
+    last = float(curves[0].curve.estimate[-1])
     return {"seconds": clock, "processor": time.process_time(), "last": last}

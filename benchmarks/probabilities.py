@@ -30,7 +30,7 @@ def main(path: str) -> None:
     pair = rng.integers(PAIRS, size=(PAGES, LENGTH))
     where = np.arange(LENGTH) < rng.integers(1, LENGTH + 1, PAGES)[:, None]
     clicks = (rng.random(pair.shape) < 0.35) & where
-    found = {"pair": pair, "where": where, "clicks": clicks}
+    arrays = {"pair": pair, "where": where, "clicks": clicks}
     for name, kind in MODELS.items():
         model = build_model(kind)
         logits = {part: rng.normal(0, 2, shapes[by]) for part, by in model.parts.items()}
@@ -38,10 +38,10 @@ def main(path: str) -> None:
             part: Chance.from_logits(np.asarray(values))
             for part, values in lay_out(logits, model.parts, pair).items()
         }
-        found |= {f"{name}/{part}": values for part, values in logits.items()}
-        found[f"{name}/alone"] = model.marginal(chances).broadcast(pair.shape).log
-        found[f"{name}/given"] = model.conditional(chances, clicks).log
-    np.savez(path, **found)
+        arrays |= {f"{name}/{part}": values for part, values in logits.items()}
+        arrays[f"{name}/alone"] = model.marginal(chances).broadcast(pair.shape).log
+        arrays[f"{name}/given"] = model.conditional(chances, clicks).log
+    np.savez(path, **arrays)
 
 
 if __name__ == "__main__":

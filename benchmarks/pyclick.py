@@ -81,9 +81,9 @@ def main(folder: str, path: str, most: int, rounds: int) -> None:
         model = build_model(SHORT.get(ours, ours))
         statistics = Statistics.of_pages(model, pages)
         fit = fit_em if model.counts is None else fit_counts
-        found = fit(statistics, prior=PRIOR).parameters
+        fitted = fit(statistics, prior=PRIOR).parameters
         own_seconds = time.perf_counter() - start
-        peers = {part: values.copy() for part, values in found.items()}
+        peers = {part: values.copy() for part, values in fitted.items()}
         for row, session in enumerate(sessions):
             given = theirs.get_session_params(session)
             for rank in range(len(session.web_results)):
@@ -96,10 +96,10 @@ def main(folder: str, path: str, most: int, rounds: int) -> None:
                 }
                 for part, other in parts.items():
                     peers[part][at[model.parts[part]]] = values[other].value()
-        gaps = {part: np.abs(peers[part] - found[part]).max() for part in parts}
+        gaps = {part: np.abs(peers[part] - fitted[part]).max() for part in parts}
         words = ", ".join(f"{part} {gap:.1e}" for part, gap in gaps.items())
         problem = EMState(statistics, PRIOR)
-        reached = (problem.objective(np.concatenate([*each.values()])) for each in (peers, found))
+        reached = (problem.objective(np.concatenate([*each.values()])) for each in (peers, fitted))
         words += "; log-likelihood with prior {:.4f} and {:.4f}".format(*reached)
         print(f"{name:5} {words}; {seconds:.1f} s and {own_seconds:.2f} s", flush=True)
 

@@ -33,9 +33,9 @@ def run(*, sizes: list[int], queries: int) -> Iterator[dict]:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             child(f"{__name__}:generate", folder=scratch, pages=pages, queries=queries)
             for model in MODELS:
-                found = child(f"{__name__}:time_fit", folder=scratch, model=model)
-                rate = 1e6 * found["seconds"] / pages
-                yield {"model": model, "sessions": pages, "seconds_per_million": rate, **found}
+                measured = child(f"{__name__}:time_fit", folder=scratch, model=model)
+                rate = 1e6 * measured["seconds"] / pages
+                yield {"model": model, "sessions": pages, "seconds_per_million": rate, **measured}
 
 
 def generate(*, folder: str, pages: int, queries: int) -> dict:
@@ -64,15 +64,15 @@ def time_fit(*, folder: str, model: str) -> dict:
     """Seconds from files to a fit, how it was fitted, and held-out perplexity."""
     import twotowers as tt
 
-    found: list = []
+    fits: list = []
 
     def fit() -> None:
         log = tt.read_log(Path(folder) / "log.parquet")
         towers = tt.TwoTower("deep", click_model=model)
         features = str(Path(folder) / "features.parquet")
-        found.append(tt.fit(log, towers, features=features, training={"epochs": EPOCHS}))
+        fits.append(tt.fit(log, towers, features=features, training={"epochs": EPOCHS}))
 
     time = seconds(fit)
-    how = found[0].read.how.partition(":")[0].partition(",")[0]
-    held_out = found[0].evaluate().iloc[0]
+    how = fits[0].read.how.partition(":")[0].partition(",")[0]
+    held_out = fits[0].evaluate().iloc[0]
     return {"seconds": time, "how": how, "conditional": float(held_out["conditional"])}

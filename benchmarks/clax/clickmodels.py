@@ -142,14 +142,14 @@ def fit_log(*, log: str, name: str, batch: int, learning_rate: float, epochs: in
         compilation = time.perf_counter() - start
         trainer.epochs, trainer.early_stopping = epochs, Clock(**stopping)
         trainer.train(model, loader(train, shuffle=True), loader(validation))
-        found = trainer.test_clicks(model, loader(test)).iloc[-1]
+        tested = trainer.test_clicks(model, loader(test)).iloc[-1]
     clock = trainer.early_stopping
     return {
         "compilation": compilation,
         "file": reading + clock.seconds[-1],
         "epochs": len(clock.seconds),
         "ended": bool(clock.bad >= clock.patience),
-        "conditional": float(found["test_cond_ppl"]),
-        "perplexity": float(found["test_ppl"]),
-        "log_likelihood": float(found["test_ll"]),
+        "conditional": float(tested["test_cond_ppl"]),
+        "perplexity": float(tested["test_ppl"]),
+        "log_likelihood": float(tested["test_ll"]),
     }

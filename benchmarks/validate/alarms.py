@@ -90,13 +90,13 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
         silent=(rows["advice"] == "green") & (rows["missed"] > 0),
     )
     named = rows.groupby("setting", sort=False)
-    found = named[["stops", "ratio", "odds", "undecided", "silent"]].mean()
-    found["draws"], found["users"] = named.size(), named["users"].first()
-    cascade, additive = found["users"] == "cascade", found["users"] == "additive"
-    found["meets"] = np.where(cascade, found["stops"] >= NOTICED, found["stops"] <= STOPS)
-    found.loc[additive, "meets"] &= found["silent"] <= SILENT
-    found.loc[found["users"] == "product", "meets"] &= found["odds"] <= WRONG_FORM
-    return found.reset_index()
+    means = named[["stops", "ratio", "odds", "undecided", "silent"]].mean()
+    means["draws"], means["users"] = named.size(), named["users"].first()
+    cascade, additive = means["users"] == "cascade", means["users"] == "additive"
+    means["meets"] = np.where(cascade, means["stops"] >= NOTICED, means["stops"] <= STOPS)
+    means.loc[additive, "meets"] &= means["silent"] <= SILENT
+    means.loc[means["users"] == "product", "meets"] &= means["odds"] <= WRONG_FORM
+    return means.reset_index()
 
 
 def page_of_draws() -> str:

@@ -233,7 +233,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     rows["covered"] = (rows.inside & rows.sure).astype(float)
     rows["covered_all"] = (rows.inside & rows.known).astype(float)
     by = rows.groupby(["setting", "estimator", "position", "device"], sort=False)
-    found = by.agg(
+    table = by.agg(
         truth=("truth", "mean"),
         draws=("known", "size"),
         known=("known", "sum"),
@@ -248,7 +248,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
         queries=("queries", "median"),
         seconds=("seconds", "median"),
     )
-    return found.reset_index()
+    return table.reset_index()
 
 
 def judged(found: pd.DataFrame) -> pd.DataFrame:

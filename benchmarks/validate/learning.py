@@ -67,9 +67,9 @@ def lights(case: str, seed: int) -> list[dict]:
     """One row: the colours of the answers, and how far both curves are off."""
     rows, truth, bias = drawn(case, seed)
     diagnosis = tt.diagnose(rows, bias=bias)
-    found = tt.propensities(rows, bias=bias)
+    chosen = tt.propensities(rows, bias=bias)
     sound, able, advice = (each.colour for each in diagnosis.recommendations)
-    conditional = found.curve if found.conditional is None else found.conditional
+    conditional = chosen.curve if chosen.conditional is None else chosen.conditional
     return [
         {
             "case": case,
@@ -77,10 +77,10 @@ def lights(case: str, seed: int) -> list[dict]:
             "sound": sound,
             "able": able,
             "advice": advice,
-            "curve": found.estimator,
-            "off": off(found.curve, truth),
+            "curve": chosen.estimator,
+            "off": off(chosen.curve, truth),
             "conditional": off(conditional, truth),
-            "doubtful": (found.curve.reason != "").mean(),
+            "doubtful": (chosen.curve.reason != "").mean(),
         }
     ]
 
@@ -96,11 +96,11 @@ def wrong(table: pd.DataFrame) -> pd.Series:
 def tables() -> dict[Path, dict[str, str]]:
     """A table of docs/propensities.md: of each case the farthest log."""
     table = STUDIES["lights"].table()
-    found = table.assign(wrong=wrong(table)).groupby("case", sort=False).max()
+    worst = table.assign(wrong=wrong(table)).groupby("case", sort=False).max()
     rows = [
         [case, row["curve"], *(f"{row[name]:.1f}" for name in ("off", "conditional")),
          yes(bool(row["wrong"]))]
-        for case, row in found.dropna().iterrows()
+        for case, row in worst.dropna().iterrows()
     ]  # fmt: skip
     heads = ["case", "curve", "off by, errors", "conditional off by", "green on a wrong curve"]
     return {PAGE: {"lights": markdown(heads, rows)}}

@@ -146,8 +146,8 @@ def truth_of(rows: pd.DataFrame, names: pd.DataFrame, reference: int) -> np.ndar
     if "sponsored" in names:
         rows["truth"] *= np.where(rows["sponsored"] == 1, BLINDNESS, 1)
     truth = rows.groupby(list(names.columns))["truth"].mean()
-    found = names.merge(truth.reset_index(), how="left", on=list(names.columns))["truth"]
-    return found.to_numpy() / found[reference]
+    values = names.merge(truth.reset_index(), how="left", on=list(names.columns))["truth"]
+    return values.to_numpy() / values[reference]
 
 
 def one_draw(case: str, seed: int) -> list[dict]:

@@ -109,8 +109,8 @@ def grades(log: pa.Table | tt.ClickLog, grader: str) -> pd.DataFrame:
     rate = cells["position"].map(rates["clicks"] / rates["impressions"])
     expected = cells["impressions"] * (rate if grader == "COEC" else 1.0)
     own = cells.assign(expected=expected).groupby(["query", "document"], as_index=False)
-    found = own[["clicks", "expected"]].sum()
-    return found.assign(relevance=found["clicks"] / found["expected"])
+    sums = own[["clicks", "expected"]].sum()
+    return sums.assign(relevance=sums["clicks"] / sums["expected"])
 
 
 def ordered(found: pd.DataFrame) -> dict[str, float]:
@@ -127,15 +127,15 @@ def judge(user: str, seed: int) -> list[dict]:
     log, truth = pages_of(user, seed)
     rows = []
     for grader in GRADERS:
-        found = grades(log, grader).merge(truth, on=["query", "document"])
+        graded = grades(log, grader).merge(truth, on=["query", "document"])
         row = {"user": user, "seed": seed, "grader": grader}
-        rows.append({**row, "evidence": "all", **ordered(found)})
-        if "evidence" in found:
-            off = (found["relevance"] - found["truth"]).abs()
-            inside = found["truth"].between(found["low"], found["high"])
-            found = found.assign(off=off, inside=inside)
-            classes = pd.cut(found["evidence"], EVIDENCE, right=False)
-            for name, own in found.groupby(classes, observed=True):
+        rows.append({**row, "evidence": "all", **ordered(graded)})
+        if "evidence" in graded:
+            off = (graded["relevance"] - graded["truth"]).abs()
+            inside = graded["truth"].between(graded["low"], graded["high"])
+            graded = graded.assign(off=off, inside=inside)
+            classes = pd.cut(graded["evidence"], EVIDENCE, right=False)
+            for name, own in graded.groupby(classes, observed=True):
                 more = {"error": own["off"].mean(), "covered": own["inside"].mean()}
                 rows.append({**row, "evidence": f"{name.left:g}", "pairs": len(own), **more})
     return rows
@@ -179,8 +179,8 @@ DEBIASED = {"weights": "click rates", "weights, true curve": "click rates",
 def rankings_of(name: str, folder: Path | None) -> tuple[Rankings, Rankings, int]:
     """The training and test split of a data set, and its largest label."""
     if folder is None:
-        found = tt.stand_in(name, queries=300)
-        return found.train, found.test, 4
+        rankings = tt.stand_in(name, queries=300)
+        return rankings.train, rankings.test, 4
     width, largest, files = DATA[name]
     read = [read_letor(folder / file, width=width, label_max=largest) for file in files]
     # Raw labels, and every document: users see the best ten of a ranker, not the ten best labels.
@@ -266,12 +266,12 @@ def _lists(train: Rankings, rows: pd.DataFrame, rounds: int) -> dict:
     rows = rows[clicked]
     group, at = rows.groupby("page", sort=False).size(), rows["document"].to_numpy()
     options = trees(objective="lambdarank", lambdarank_truncation_level=SHOWN)
-    found = {}
+    trained = {}
     for name, position in (("clicks", None), ("its own", rows["position"].to_numpy())):
         lists = lightgbm.Dataset(
             train.features[at], rows["clicks"], group=group, position=position, free_raw_data=True
         )
-        found[f"LightGBM, {name}"] = lightgbm.train(options, lists, num_boost_round=rounds)
+        trained[f"LightGBM, {name}"] = lightgbm.train(options, lists, num_boost_round=rounds)
     if importlib.util.find_spec("xgboost"):
         import xgboost
 
@@ -281,8 +281,8 @@ def _lists(train: Rankings, rows: pd.DataFrame, rounds: int) -> dict:
                      "lambdarank_pair_method": "topk", "max_leaves": 15, "grow_policy": "lossguide",
                      "tree_method": "hist", "nthread": 1, "seed": 0,
                      "lambdarank_num_pair_per_sample": SHOWN}  # fmt: skip
-            found[f"XGBoost, {name}"] = xgboost.train(about, lists, num_boost_round=rounds)
-    return found
+            trained[f"XGBoost, {name}"] = xgboost.train(about, lists, num_boost_round=rounds)
+    return trained
 
 
 def _matrix(method: str, features: np.ndarray):

@@ -12,9 +12,9 @@ METHODS = {"regression-em": "RegressionEM", "two-tower": "two-tower", "point-ips
 
 def marked(results, authors):
     counts = {
-        name: {"better": int(found.gt(0).sum()), "worse": int(found.lt(0).sum())}
+        name: {"better": int(signs.gt(0).sum()), "worse": int(signs.lt(0).sum())}
         for method, name in METHODS.items()
-        for found in [marks(authors, [method], RANKING)]
+        for signs in [marks(authors, [method], RANKING)]
     }
     table = pd.DataFrame(counts).T.rename_axis("pointwise method")
     others = table["better"].drop("RegressionEM").sum()

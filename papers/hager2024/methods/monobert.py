@@ -110,8 +110,8 @@ def click_loss(loss: str, weights: np.ndarray):
         if loss == "two_tower":
             return over_documents(sigmoid_loss(scores + bias, clicks, **given), where)
         if loss == "ips":
-            found = inverse_propensity_loss(scores, clicks, weights=weights, **given)
-            return over_documents(found, where)
+            losses = inverse_propensity_loss(scores, clicks, weights=weights, **given)
+            return over_documents(losses, where)
         if loss == "softmax":
             return softmax_loss(scores, clicks, **given)
         if loss == "softmax_ips":

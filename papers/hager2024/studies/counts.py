@@ -69,8 +69,8 @@ def of_ids(path: str) -> dict[str, dict[str, float]]:
     ids = pq.read_table(path).to_pandas()
     parts = ids["split"].map({ANNOTATIONS: ANNOTATIONS, TEST: "test"}).fillna("train")
     documents = ids.groupby(parts)["document"].nunique()
-    found = {part: {"documents": number} for part, number in documents.items()}
+    counted = {part: {"documents": number} for part, number in documents.items()}
     judged, train = (set(ids.loc[parts == part, "query"]) for part in (ANNOTATIONS, "train"))
     for part, own in ((ANNOTATIONS, judged), ("train", train)):
-        found[part]["percent_shared"] = 100 * len(judged & train) / len(own)
-    return found
+        counted[part]["percent_shared"] = 100 * len(judged & train) / len(own)
+    return counted
