@@ -32,7 +32,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, path: str | Path | None, *about: Any) -> Checkpoint:
-        """The checkpoint of a fit about settings, seed and data, of which arrays are sampled."""
+        """The checkpoint of the fit of these settings, seed and data, whose arrays are sampled."""
         if path is None:
             return cls(None)
         digest = hashlib.sha256()

@@ -98,7 +98,7 @@ def lines(table: pd.DataFrame, curve: Curve) -> Iterator[str]:
 
 
 def warnings(curve: Curve, but: str, *, more: bool = False) -> Iterator[str]:
-    """Warnings of positions on which the log has hardly any evidence, where a fit does `but`.
+    """Warnings of positions with hardly any evidence in the log; `but` is what a fit does there.
 
     `more`: whether there is a warning besides.
     """

@@ -96,8 +96,8 @@ def pages_to_predict(
     """The pages of a log, as a fitted model sees them; InputError if there are none, or one is
     longer than the fit's pages.
 
-    Gaps are closed for a model without. `once`: equal pages of one row are a page each; `bias` are
-    columns of numbers that towers of places read.
+    Gaps are closed for a model that has none. `once`: equal pages of one row are a page each;
+    `bias` are columns of numbers that towers of places read.
     """
     check_pages(log)
     log.holding(bias)

@@ -65,7 +65,7 @@ def single(name: str, steps: np.ndarray, value: float, unit: str) -> Finding:
 
 
 def together(name: str, steps: np.ndarray, values: np.ndarray) -> Finding:
-    """The F-test that values [J] are 0, whose covariance is steps' steps, [queries, J]."""
+    """The F-test that values [J] are 0, with the covariance steps' steps of [queries, J] steps."""
     value, vector = np.linalg.eigh(steps.T @ steps)
     kept = value > 1e-9 * max(value.max(initial=0), 1e-300)
     root = vector[:, kept] / np.sqrt(value[kept])

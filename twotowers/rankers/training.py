@@ -54,7 +54,7 @@ def train_ranker(
 
     Early stopping watches the training loss, as published. The name is 'linear', 'deep', 'svm' (a
     ranking SVM), 'lambdamart' (boosted trees), or 'expert', which needs no training; or any other,
-    if the settings give its `kind`. They are the values of `FitSettings`; of the SVM `share` of the
+    if the settings give its `kind`. Settings are those of `FitSettings`; of the SVM `share` of the
     queries and `cost` of a wrong pair; of LambdaMART the number of `queries` and what
     `fit_lambdamart` takes. The result is score(rankings, relevance) -> [rows] float32 scores;
     higher ranks first.

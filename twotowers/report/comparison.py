@@ -77,7 +77,7 @@ def comparison_view(
     headings: Mapping[str, str],
     names: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict:
-    """The comparison as texts, for a template; what has no heading or name has its own.
+    """The comparison as texts, for a template; headings and names are of keys and values.
 
     Returns:
         constant: (heading, text) of the keys that are the same in all rows.

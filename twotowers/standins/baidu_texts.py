@@ -60,7 +60,7 @@ def query_tokens(seed: int, query: np.ndarray) -> np.ndarray:
 def document_tokens(
     seed: int, query: np.ndarray, slot: np.ndarray, traits: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Titles [rows, 12] and abstracts [rows, 40] of documents, which are `slot` of a query's.
+    """Titles [rows, 12] and abstracts [rows, 40] of the documents `slot` of queries.
 
     Traits [rows, 4] are match, topic, style, form.
     """
