@@ -72,13 +72,7 @@ that change smoothly, and counts."""
 
 
 def rests_on(claim: Claim, results: pd.DataFrame, rows: pd.Series) -> list[np.ndarray]:
-    """Of each condition, which numbers rest on some rows: those that move as the rows are moved.
-
-    Args:
-        claim: What is claimed.
-        results: What its judge sees.
-        rows: Of each row of the results, whether it is one of them.
-    """
+    """Of each condition, which numbers rest on some `rows` (bool): those that move with them."""
     value, pairs = results["value"], claim.measure(results)
     size = (1 + value.abs()).where(rows, 0)
     noise = np.random.default_rng(0).uniform(0.5, 1, len(results))
@@ -115,19 +109,13 @@ def _differing(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
-    """What a judge says of the authors' own results.
+    """What a judge says of the authors' own results (`twotowers.claims.published.results`).
 
     Runs are judged as ours are, those of the seeds on which the judge can answer. Of printed means
-    nobody knows the chance, so they are judged as they are.
-
-    Args:
-        claim: What is claimed.
-        authors: The rows that the claim is about, of `twotowers.claims.published.results`.
-
-    Returns:
-        What was measured; one of AUTHORS; and whether the claim holds on all runs together and in
-        how many triples of them (about RESAMPLES, evenly spaced), or that these are printed means.
-        All empty if the results lack what the judge needs.
+    nobody knows the chance, so they are judged as they are. The texts are what was measured; one of
+    AUTHORS; and whether the claim holds on all runs together and in how many triples of them (about
+    RESAMPLES, evenly spaced), or that these are printed means. All empty if the results lack what
+    the judge needs.
     """
     judgement, several = decide(claim, authors), seed_counts(authors) > 1
     seeds = sorted(authors.loc[several, "seed"].unique())
@@ -162,9 +150,6 @@ def authors_of(
 
 def contradiction(row: Mapping[str, object]) -> str:
     """One of CONTRADICTIONS; empty if a claim fails neither here nor on its authors' numbers.
-
-    Args:
-        row: Its origin, verdict, authors_verdict and stands_on.
 
     Example:
         >>> row = {"origin": "the paper's claim", "authors_verdict": "", "stands_on": "simulation"}
@@ -252,23 +237,16 @@ def judge_all(
     data: Mapping[str, str],
     known: Mapping[str, Sequence[str]] | None = None,
 ) -> pd.DataFrame:
-    """Judge every claim on the results that its items are drawn from.
+    """Judge every claim on the results that its items are drawn from: a row each, with COLUMNS.
 
-    A judge sees no other results, so `stands_on` covers all data behind a verdict. The results that
-    a judge sees have a column `stands_on` too, with the kind of data behind each row.
+    A judge sees no other results, so `stands_on`, the weakest of the kinds in the column of that
+    name, covers all data behind a verdict. Columns of the authors are as in `on_authors`.
 
     Args:
-        claims: The claims of one paper.
-        results: Our results, long form.
-        authors: The authors' published results (`twotowers.claims.published.results`). Nothing is
-            published if it is None or has no rows.
+        authors: `twotowers.claims.published.results`; None, or no rows, if nothing is published.
         items: Item -> the settings and studies that it is drawn from, at this scale.
         data: Setting or study -> what it reads, one of `twotowers.claims.data_provenance.KINDS`.
         known: All items of the paper, as `items`, at whatever scale: a scale may leave some out.
-
-    Returns:
-        One row per claim with the columns COLUMNS. Those of the authors are as in `on_authors`.
-        `stands_on` is the weakest kind of data behind the results that the judge saw.
     """
     results = results.assign(stands_on=results["setting"].map(data))
     if authors is not None:
