@@ -66,7 +66,9 @@ onstart:
     # ready jobs every second: up to a tenth of a core. Local jobs need no limit.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
-        start_preloaded(PRELOADED)
+        # Jobs in environments of their own would not ask it.
+        if not workflow.deployment_settings.deployment_method:
+            start_preloaded(PRELOADED)
 
 
 wildcard_constraints:

@@ -15,7 +15,8 @@ os.environ.setdefault("XLA_FLAGS", QUICKLY)
 # Jobs have one thread, too. With more, the threads of two workers would wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".cache" / "jax"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+# Small programs, too: from the cache, tests that compile take half the time.
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,5 +1,7 @@
 """The cross-encoder: its sequences, its network against plain NumPy, its training."""
 
+from itertools import islice
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,10 +12,12 @@ from scipy.special import erf, softmax
 from twotowers.errors import InputError
 from twotowers.towers.monobert import MonoBert
 from twotowers.towers.pretraining import (
+    TOGETHER,
     Biased,
     Pretraining,
     batches,
     click_and_token_loss,
+    forever,
     pretrain,
     shown_texts,
     vectors_of,
@@ -170,19 +174,21 @@ def logged(some, sessions=60):
 
 def test_training_learns_and_is_the_same_again(encoder, some, tmp_path):
     settings = Pretraining(learning_rate=1e-2, documents=50, pages=10)
-    pages = [each for _ in range(25) for each in batches(shown_texts(*logged(some)), settings)]
+    # Whole programs of `TOGETHER` steps, so that one is compiled.
+    again = forever(lambda: shown_texts(*logged(some)), settings)
+    pages = [*islice(again, 7 * TOGETHER)]
     trained, losses = pretrain(encoder, pages, naive, settings=settings, seed=1)
     assert losses.shape == (len(pages), 2)
     assert losses[-6:, 0].mean() < 0.7 * losses[:6, 0].mean()
     assert losses[-6:, 1].mean() < losses[:6, 1].mean()
-    few = pages[:3]
-    _, again = pretrain(encoder, few, naive, settings=settings, seed=1)
-    np.testing.assert_array_equal(again, losses[:3])
+    few = pages[:TOGETHER]
+    _, same = pretrain(encoder, few, naive, settings=settings, seed=1)
+    np.testing.assert_array_equal(same, losses[:TOGETHER])
     # A training that was ended goes on from its last state.
     kept = {"settings": settings, "seed": 1, "checkpoint": tmp_path / "kept.state"}
     pretrain(encoder, few, naive, **kept)
     resumed, rest = pretrain(encoder, pages, naive, **kept)
-    np.testing.assert_array_equal(rest, losses[3:])
+    np.testing.assert_array_equal(rest, losses[TOGETHER:])
     np.testing.assert_array_equal(resumed.bias[...], trained.bias[...])
     with pytest.raises(InputError, match="it is of another fit"):
         pretrain(encoder, few, naive, **kept, about="another loss")

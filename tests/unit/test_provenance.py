@@ -123,19 +123,6 @@ def test_a_public_name_is_the_module_that_it_comes_from(digest, text, follows):
     assert (digest({module: "VALUE = 2\n"}) != before) == follows
 
 
-def test_an_unused_import_counts_only_where_something_else_imports_it(digest, tmp_path):
-    unused = [("twotowers/a.py", "twotowers/b.py")]
-
-    def cut(edits=()):
-        digest(edits)
-        return code_digest("scripts/job.py", root=tmp_path, unused=unused)
-
-    assert cut() == cut(changed("twotowers/b.py", "1", "2")) != digest()
-    study = code_digest("scripts/job.py", "papers/p/study.py", root=tmp_path, unused=unused)
-    assert study != cut(changed("twotowers/b.py", "1", "3"))
-    assert study != code_digest("scripts/job.py", "papers/p/study.py", root=tmp_path, unused=unused)
-
-
 def test_cycles_end(digest):
     assert digest({"twotowers/b.py": "import twotowers.a\n\nVALUE = 1\n"})
 
@@ -168,6 +155,18 @@ def test_version_outside_git(tmp_path, monkeypatch):
     assert code_version(tmp_path) == "unknown"
     monkeypatch.setenv("PATH", str(tmp_path))  # no git at all
     assert code_version(tmp_path) == "unknown"
+
+
+def test_training_is_code_of_policies_and_fits_and_of_no_data_set():
+    gradient = ROOT / "twotowers" / "fitting" / "gradient.py"
+
+    def trains(*sources):
+        return gradient in provenance._closure([ROOT / source for source in sources], ROOT)
+
+    # A setting names its method, and the script imports none.
+    assert trains("scripts/fit_setting.py", "twotowers/methods/likelihood.py")
+    assert trains("scripts/train_policy.py")
+    assert not trains("scripts/generate_standin.py", "scripts/preprocess.py")
 
 
 @pytest.mark.parametrize("standin", sorted({*STANDINS.values(), "baidu_files"}))

@@ -9,7 +9,7 @@ import yaml
 from tests.own_kinds import write_own
 from tests.refusals import put
 from twotowers.errors import InputError
-from twotowers.experiment.components import components
+from twotowers.experiment.components import components, find
 from twotowers.experiment.config import read_config
 from twotowers.experiment.fields import read
 from twotowers.experiment.objects import dumped, files_of, loaded
@@ -279,6 +279,8 @@ def test_a_paper_brings_towers_of_its_own(tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             read(own.options, given)
+    with pytest.raises(InputError, match="did you mean 'wide'"):
+        find("towers", "wied", "towers_of_its_own", root=tmp_path)
     assert set(components("towers")) == {
         "baseline", "deep", "deep_cross", "dense", "embedding", "hashed", "linear",
         "quotient_remainder",

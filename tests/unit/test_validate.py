@@ -1,5 +1,6 @@
 """The studies of `benchmarks.validate`: pages have their tables, and a run replaces a case."""
 
+import multiprocessing.dummy
 import re
 from dataclasses import replace
 
@@ -36,6 +37,8 @@ def square(case: str, seed: int) -> list[dict]:
 
 def test_a_run_replaces_the_rows_of_its_cases(tmp_path, monkeypatch):
     monkeypatch.setattr(study, "RESULTS", tmp_path)
+    # Threads start at once.
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: multiprocessing.dummy)
     squares = study.Study("squares", "case", ("2", "3"), square)
     run(squares, ["2", "3"], draws=2, processes=1)
     run(replace(squares, first=5), ["3"], draws=1, processes=1)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import yaml
@@ -145,7 +146,7 @@ class Project:
     def edited(self, path: str, change: Callable[[str], str]) -> Iterator[None]:
         """The project with another text in one file."""
         file = self.folder / path
-        before = file.read_text()
+        before, dates = file.read_text(), file.stat()
         after = change(before)
         assert after != before, f"{path} is as it was"
         file.write_text(after)
@@ -153,6 +154,8 @@ class Project:
             yield
         finally:
             file.write_text(before)
+            # Its old dates, so that the old plan is still that of the project.
+            os.utime(file, ns=(dates.st_atime_ns, dates.st_mtime_ns))
 
     def pin(self) -> None:
         """Write into config.yaml that `paper` is the only one."""
@@ -258,8 +261,14 @@ def clean_project(
     """
     project = Project(folder, environment, paper)
     for path in project_files():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / path, folder / path)
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path, file)
+        # The first run in a copy would spend seconds on compiling what the tests have compiled.
+        if file.suffix == ".py" and os.path.exists(compiled := cache_from_source(ROOT / path)):
+            cached = Path(cache_from_source(file))
+            cached.parent.mkdir(exist_ok=True)
+            shutil.copy2(compiled, cached)
     project.pin()
     if items:
         project.trim(items)

@@ -156,11 +156,3 @@ def test_editing_files_of_ones_own_reruns_what_they_change(extended):
     assert run.code == 0, run.text
     changed = {rule: {path.split("/")[-2] for path in run.jobs[rule]} for rule in ("parse", "fit")}
     assert changed == {"parse": {"text"}, "fit": {"click-rate", "lines-em"}}
-
-
-def test_a_misspelt_name_is_named_before_the_first_job(extended):
-    path = "papers/mine/experiment.yaml"
-    with extended.edited(path, lambda text: text.replace("click_rate,", "click_rat,")):
-        run = extended.snakemake("--dry-run", *CONFIG)
-    assert run.code != 0
-    assert "did you mean 'click_rate'" in run.text

@@ -254,14 +254,6 @@ def test_editing_a_figures_drawing_redraws_it_and_the_pages(finished, tmp_path):
     assert project.digests() == finished.digests
 
 
-def test_editing_what_all_training_uses_reruns_policies_but_no_data_set(finished):
-    with finished.project.edited("twotowers/fitting/gradient.py", with_statement("fit")):
-        plan = finished.project.plan()
-    for rule in ("policy", "clicks", "fit", "claims"):
-        assert plan[rule] == finished.run.jobs[rule]
-    assert not plan.keys() & {"generate_standin", "preprocess"}
-
-
 def test_editing_what_only_fits_use_reruns_fits_and_another_seed_adds_its_own_jobs_only(finished):
     def another_seed(text: str) -> str:
         return text.replace("seeds: [2021]\n", "seeds: [2021, 2022]\n", 1)

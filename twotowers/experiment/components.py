@@ -93,7 +93,7 @@ class Component:
         # A base installation, which finds click models, has no pydantic.
         from pydantic import create_model
 
-        from twotowers.experiment.fields import Config
+        from twotowers.experiment.fields import Options
         from twotowers.towers.lane import Lanes
 
         model, filled_in = self.family == "models", FILLED_IN.get(self.family, ())
@@ -108,7 +108,7 @@ class Component:
                     own = types.get(name, Any)
                     default = ... if each.default is each.empty else each.default
                     options[name] = (Lanes[own] if several else own), default  # pyrefly: ignore
-        return create_model(self.name, __base__=Config, **options)
+        return create_model(self.name, __base__=Options, **options)
 
     @property
     def required(self) -> list[str]:

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -214,33 +215,18 @@ def pretrain(
     was ended meanwhile goes on, with the same result. It stays, and the caller removes it. `about`
     are the data and the loss, in words and arrays: a state is of no use to others.
     """
-    optimiser = optax.adamw(settings.learning_rate, b2=settings.beta2, weight_decay=settings.decay)
     begin = Biased(nnx.clone(encoder), nnx.Rngs(seed))
     graph, params, rest = nnx.split(begin, nnx.Param, ...)
 
-    @jax.jit
-    def train(carry, some: Batch):
-        def step(carry, batch: Batch):
-            params, state, number = carry
-            key = jax.random.fold_in(jax.random.key(seed), number)
-
-            def total(params):
-                model = nnx.merge(graph, params, rest)
-                parts = click_and_token_loss(model, batch, loss, settings, key)
-                return sum(parts), jnp.stack(parts)
-
-            gradient, parts = jax.grad(total, has_aux=True)(params)
-            updates, state = optimiser.update(gradient, state, params)
-            return (optax.apply_updates(params, updates), state, number + 1), parts
-
-        return jax.lax.scan(step, carry, some)
-
     kept = Checkpoint.of(checkpoint, settings, seed, params, about)
-    start = params, optimiser.init(params), jnp.zeros((), jnp.int32)
+    start = params, _optimiser(settings).init(params), jnp.zeros((), jnp.int32)
     (done,), carry = kept.load((0,), start)
     seen, steps, saved = [np.zeros((0, 2))], islice(steps, done, None), time.monotonic()
     while some := list(islice(steps, TOGETHER)):
-        carry, parts = train(carry, jax.tree.map(lambda *each: np.stack(each), *some))
+        batches = jax.tree.map(lambda *each: np.stack(each), *some)
+        carry, parts = _train(
+            carry, rest, batches, graph=graph, loss=loss, settings=settings, seed=seed
+        )
         seen.append(np.asarray(parts))
         done += len(some)
         if time.monotonic() - saved > SECONDS:
@@ -248,6 +234,32 @@ def pretrain(
             saved = time.monotonic()
     kept.save((done,), carry)
     return nnx.merge(graph, carry[0], rest), np.concatenate(seen)
+
+
+def _optimiser(settings: Pretraining) -> optax.GradientTransformation:
+    return optax.adamw(settings.learning_rate, b2=settings.beta2, weight_decay=settings.decay)
+
+
+@partial(jax.jit, static_argnames=("graph", "loss", "settings", "seed"))
+def _train(
+    carry, rest, batches: Batch, *, graph, loss: ClickLoss, settings: Pretraining, seed: int
+):
+    """The state after some steps, and the losses of each."""
+
+    def step(carry, batch: Batch):
+        params, state, number = carry
+        key = jax.random.fold_in(jax.random.key(seed), number)
+
+        def total(params):
+            model = nnx.merge(graph, params, rest)
+            parts = click_and_token_loss(model, batch, loss, settings, key)
+            return sum(parts), jnp.stack(parts)
+
+        gradient, parts = jax.grad(total, has_aux=True)(params)
+        updates, state = _optimiser(settings).update(gradient, state, params)
+        return (optax.apply_updates(params, updates), state, number + 1), parts
+
+    return jax.lax.scan(step, carry, batches)
 
 
 def vectors_of(
@@ -260,10 +272,6 @@ def vectors_of(
     """
     graph, state = nnx.split(encoder)
 
-    @jax.jit
-    def first(state, tokens, segments, key):
-        return nnx.merge(graph, state)(tokens, segments, key, asked=1)[:, 0]
-
     root = None if dropout is None else jax.random.key(dropout)
     for start in range(0, len(sequences.tokens), batch):
         tokens, segments = (
@@ -271,5 +279,11 @@ def vectors_of(
         )
         missing = [(0, batch - len(tokens)), (0, 0)]
         key = None if root is None else jax.random.fold_in(root, start)
-        vectors = first(state, np.pad(tokens, missing), np.pad(segments, missing), key)
+        padded = np.pad(tokens, missing), np.pad(segments, missing)
+        vectors = _first(state, *padded, key, graph=graph)
         yield np.asarray(vectors)[: len(tokens)]
+
+
+@partial(jax.jit, static_argnames="graph")
+def _first(state, tokens, segments, key, *, graph):
+    return nnx.merge(graph, state)(tokens, segments, key, asked=1)[:, 0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import subprocess
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -16,8 +16,6 @@ from twotowers.public import PUBLIC
 from twotowers.root import ROOT
 
 PACKAGES = ("twotowers", "papers")
-Edge = tuple[str, str]
-"""A file and one that it imports, relative to the project."""
 
 
 def code_version(root: Path = ROOT) -> str:
@@ -41,28 +39,24 @@ def _git(root: Path, *command: str) -> str:
     return done.stdout.strip()
 
 
-def code_digest(*sources: str | Path, root: Path = ROOT, unused: Collection[Edge] = ()) -> str:
+def code_digest(*sources: str | Path, root: Path = ROOT) -> str:
     """A digest of the given files and of every module of PACKAGES that they import.
 
     A module's data, `<module>.yaml` beside it, belong to it. The digest of a Python file is that of
     its syntax tree without docstrings, so that reworded comments and docstrings change no digest.
-    Imports that are `unused` do not count, because the job takes nothing from them.
     """
-    cut = {(root / importer, root / imported) for importer, imported in unused}
-    files = sorted(_closure([root / source for source in sources], root, cut))
+    files = sorted(_closure([root / source for source in sources], root))
     digests = "".join(f"{path.relative_to(root)} {_read(path)[0]}\n" for path in files)
     return hashlib.sha256(digests.encode()).hexdigest()[:16]
 
 
-def _closure(
-    paths: Iterable[Path], root: Path, cut: Collection[tuple[Path, Path]] = ()
-) -> set[Path]:
+def _closure(paths: Iterable[Path], root: Path) -> set[Path]:
     files, waiting = set(), list(paths)
     while waiting:
         path = waiting.pop()
         if path not in files:
             files.add(path)
-            waiting += (each for each in _imports(path, root) if (path, each) not in cut)
+            waiting += _imports(path, root)
     return files
 
 
