@@ -10,7 +10,7 @@ from math import ceil
 import pytest
 import yaml
 
-from tests.workflow.project import PAPER, PAPERS, Project, Run, made_at
+from tests.workflow.project import PAPER, PAPERS, Project, made_at
 from twotowers.files.yamls import read_yaml
 from twotowers.root import ROOT
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS
@@ -19,25 +19,25 @@ from twotowers.workflow.planning import make_plan
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("plans")]
 
+CONFIG = read_yaml(ROOT / "config.yaml")
 VECTORS = (DOCUMENTS, ANNOTATIONS)
 
 
 @pytest.mark.parametrize("scale", ["smoke", "laptop", "paper"])
 def test_the_plan_of_a_scale_has_every_job_that_is_declared(unbuilt, scale):
     """Of all papers, without Snakemake, whose rules take all jobs from the plan."""
-    assert needed(scale=scale) == declared(unbuilt, PAPERS, scale)
+    assert needed(CONFIG | {"papers": PAPERS, "scale": scale}) == declared(unbuilt, PAPERS, scale)
 
 
 def test_a_run_from_files_has_every_job_that_is_declared(unbuilt):
-    own = ["--configfile", "config.yaml", "config/mq2008.yaml"]
-    run = planned(unbuilt, "default", [PAPER], "smoke", *own)
-    assert counts(run.jobs) == declared(unbuilt, [PAPER], "smoke", from_files=True)
-    assert "gpu=1" not in run.text
+    own = read_yaml(ROOT / "config" / "mq2008.yaml")
+    own |= {"papers": [PAPER], "scale": "smoke", "datasets": CONFIG["datasets"] | own["datasets"]}
+    assert needed(CONFIG | own) == declared(unbuilt, [PAPER], "smoke", from_files=True)
 
 
-def needed(scale: str) -> Counter:
+def needed(config: dict) -> Counter:
     """The number of jobs of each rule in a plan, but for those of data that no job reads."""
-    plan = make_plan(read_yaml(ROOT / "config.yaml") | {"papers": PAPERS, "scale": scale})
+    plan = make_plan(config)
     inputs = [job["inputs"] for own in plan["jobs"].values() for job in own.values()]
     read = {path for each in inputs for path in (each.values() if isinstance(each, dict) else each)}
     places = Places(plan["results"], plan["figures"])
@@ -48,7 +48,7 @@ def needed(scale: str) -> Counter:
     def rankings(paper: str, dataset: str) -> list[str]:
         return [*places.rankings(paper, dataset).values()]
 
-    made = {"generate_standin": raw, "encode": raw, "preprocess": rankings}
+    made = {"generate_standin": raw, "encode": raw, "parse": raw, "preprocess": rankings}
     found = Counter()
     for rule, own in plan["jobs"].items():
         for key in own:
@@ -58,7 +58,9 @@ def needed(scale: str) -> Counter:
 
 
 def test_a_plan_for_slurm_batches_the_same_jobs(unbuilt, cluster_python):
-    run = planned(replace(unbuilt, python=cluster_python), "slurm", [PAPER], "smoke")
+    cluster = replace(unbuilt, python=cluster_python)
+    run = cluster.snakemake("--dry-run", "--workflow-profile", "profiles/slurm")
+    assert run.code == 0, run.text
     expected = declared(unbuilt, [PAPER], "smoke")
     assert counts(run.jobs) == expected
     limited = re.findall(r"^ *resources: .*mem_mb=[1-9]\d*, .*runtime=[1-9]\d*", run.text, re.M)
@@ -96,15 +98,6 @@ def test_a_paper_may_bring_rules_of_its_own(unbuilt):
     assert len(own["study"]) == declared(unbuilt, [PAPER], "smoke")["study"] - 1
 
 
-def planned(project: Project, profile: str, papers: list[str], scale: str, *arguments: str) -> Run:
-    """A dry run."""
-    settings = ["--config", f"scale={scale}", f"papers=[{','.join(papers)}]"]
-    named = ["--workflow-profile", f"profiles/{profile}"]
-    run = project.snakemake("--dry-run", *named, *arguments, *settings)
-    assert run.code == 0, run.text
-    return run
-
-
 def counts(jobs: dict[str, set[str]]) -> Counter:
     """The number of jobs of each rule. `all` has no output and does not count."""
     return +Counter({rule: len(outputs) for rule, outputs in jobs.items()})
@@ -126,8 +119,7 @@ def declared(project: Project, papers: list[str], scale: str, from_files: bool =
     if from_files:
         return total + Counter(fetch=len(used | {name for name, _ in logs}), parse=parts)
     # An encoder gives a generated log with text both its documents and its annotations.
-    datasets = read_yaml(ROOT / "config.yaml")["datasets"]
-    encoded = {name for name, _ in logs if scale in datasets[name].get("encoder", {})}
+    encoded = {name for name, _ in logs if scale in CONFIG["datasets"][name].get("encoder", {})}
     vectors = [(name, part) for name, part in logs if name in encoded and part in VECTORS]
     return total + Counter(generate_standin=parts - len(vectors), encode=len(encoded))
 
