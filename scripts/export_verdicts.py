@@ -30,6 +30,8 @@ RESTS = "rests on fits that fail a gate: "
 """Before the fits, in the reason of a verdict (`twotowers.claims.judging`)."""
 FIT = ["paper", "name", "setting"]
 DECIDED = (REPRODUCED, CONTRADICTED)
+SHOWN = {"laptop": "laptop", "ten_seeds": "ten_seeds-laptop"}
+"""Marks of the page, and the runs that stand there."""
 
 
 def main() -> None:
@@ -82,7 +84,12 @@ def write(tables: dict[str, pd.DataFrame]) -> None:
     for name, table in tables.items():
         with atomic(FOLDER / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False, lineterminator="\n")
-    fill_page(PAGE, {"laptop": summary(tables["recorded"])})
+    fill_page(PAGE, summaries(tables["recorded"]))
+
+
+def summaries(recorded: pd.DataFrame) -> dict[str, str]:
+    """The tables of the page, by their marks."""
+    return {mark: summary(recorded, run) for mark, run in SHOWN.items()}
 
 
 def counts(recorded: pd.DataFrame) -> pd.DataFrame:
@@ -97,7 +104,7 @@ def counts(recorded: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def summary(table: pd.DataFrame, run: str = "laptop") -> str:
+def summary(table: pd.DataFrame, run: str) -> str:
     """The counts of one run, a row per paper."""
     own = table[table["run"] == run].drop(columns=["run", "whose claims", "stands on"])
     totals = own.groupby("paper").sum().reset_index()

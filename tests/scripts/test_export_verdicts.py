@@ -12,6 +12,7 @@ from scripts.export_verdicts import (
     of_records,
     other_runs,
     runs,
+    summaries,
     summary,
 )
 from scripts.filling import filled
@@ -34,7 +35,7 @@ def test_files_and_page_have_what_was_recorded():
         written = (FOLDER / f"{name}.csv").read_text(encoding="utf-8")
         assert table.to_csv(index=False, lineterminator="\n") == written, name
     page = PAGE.read_text(encoding="utf-8")
-    assert filled(page, {"laptop": summary(tables["recorded"])}) == page
+    assert filled(page, summaries(tables["recorded"])) == page
 
 
 def test_claims_are_counted_by_origin_and_data():
@@ -43,7 +44,7 @@ def test_claims_are_counted_by_origin_and_data():
         ["b", "laptop", "the paper's", "stand-in", *"10010"],
         ["a", "paper", "the paper's", "real data", *"11000"],
     ]
-    assert summary(counts(RECORDED)).splitlines()[2:] == ["| b | 3 | 0 | 0 | 3 | 0 |"]
+    assert summary(counts(RECORDED), "laptop").splitlines()[2:] == ["| b | 3 | 0 | 0 | 3 | 0 |"]
 
 
 def test_what_each_run_was():
