@@ -419,3 +419,25 @@ def test_without_position_no_light_is_green():
     assert found.recommendations[0].colour == "amber"
     assert found.recommendations[0].action == "Add it: --bias position device"
     assert "Do not debias" not in found.recommendations[2].answer
+
+
+def test_rows_without_pages_are_green_nowhere():
+    rows = rows_of(*pages_of("free")).rename(columns={"session": "serp"})
+    rows = rows.assign(visitor=rows["serp"] % 500).drop(columns="serp")
+    found = tt.diagnose(rows)
+    assert {each.colour for each in found.recommendations} == {"amber"}
+    assert "--page visitor query" in found.recommendations[0].action
+
+
+def test_a_mixture_is_green_nowhere_and_a_column_is_named():
+    """Readers of some queries click more and read further down."""
+    rng, logs = np.random.default_rng(0), []
+    for device, power, pull in (("desktop", 0.3, 0.06), ("mobile", 1.5, 0.03)):
+        query, order, _ = pages_of("free", 40_000, seed=int(2 * power))
+        chance = pull * (1 + np.arange(PLACES)) ** -power * np.ones(order.shape)
+        rows = rows_of(query, order, rng.random(order.shape) < chance, device=[device] * len(query))
+        logs.append(rows.assign(session=device + rows["session"].astype(str)))
+        logs[-1]["query"] = device + logs[-1]["query"].astype(str)
+    _, able, advice = tt.diagnose(pd.concat(logs, ignore_index=True)).recommendations
+    assert (able.colour, advice.colour) == ("amber", "amber")
+    assert "--bias position device" in able.action

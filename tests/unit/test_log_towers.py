@@ -146,6 +146,7 @@ def test_other_methods_see_pages(users):
     how = {"features": users["features"], "training": {"epochs": 3}}
     found = tt.fit(users["log"], tt.TwoTower("linear"), method="softmax", **how)
     assert _agreement(found, users) > 0.5
+    assert "predicts no clicks" in str(found)
     with pytest.raises(tt.InputError, match="predicts no clicks"):
         found.predict(users["log"].head(10))
 

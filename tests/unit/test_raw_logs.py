@@ -561,3 +561,16 @@ def test_a_method_may_have_options_of_any_kind():
 def test_a_key_that_is_written_out_comes_before_one_of_its_form(tmp_path):
     (tmp_path / "a.yaml").write_text("a:\n  x_1: 1\n  x_{n}: 2\n")
     assert [line_of(tmp_path / "a.yaml", ["a", name]) for name in ("x_1", "x_5")] == [2, 3]
+
+
+def test_a_device_is_proposed_as_no_query(tmp_path):
+    rng = np.random.default_rng(0)
+    pages = 600
+    rows = rows_of(rng.integers(50, size=pages), rng.integers(300, size=(pages, 5)),
+                   rng.random((pages, 5)) < 0.2)  # fmt: skip
+    rows["device"] = np.where(rows["session"] % 300 < 150, "mobile", "desktop")
+    rows = rows.drop(columns="session").rename(columns={"query": "asked_phrase"})
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    with pytest.raises(InputError) as refused:
+        tt.read_log(tmp_path / "log.csv")
+    assert refused.value.settings["columns"]["query"] == "asked_phrase"

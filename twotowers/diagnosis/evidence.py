@@ -32,6 +32,7 @@ from twotowers.intervals import interval, quantile
 from twotowers.logs.click_log import ClickLog, check_clicks
 from twotowers.logs.clicks_above import Dependence, clicks_above
 from twotowers.logs.health import Health, health, pages_with_gaps
+from twotowers.logs.layouts import first_rows, usual
 from twotowers.logs.placement import Placement, placement
 from twotowers.logs.unusual import Unusual, unusual
 from twotowers.randomness import some, stream
@@ -49,9 +50,12 @@ CLIPS = (np.inf, 100.0, 20.0, 10.0, 5.0)
 SWAPPED, FEWEST_PAGES = 0.01, 100
 """Pages of each arrangement of a proposed swap: a share of the log's, and at least so many."""
 LAYOUT = (
-    "spons|advert|badge|^(is_?)?ads?$|promo|module|widget|layout|vertical|(result|block|card)_?type"
+    "spons|advert|badge|^(is_?)?ads?$|promo|module|widget|layout|placement|vertical|"
+    "(result|block|card)_?type"
 )
 """Names of columns that tell adverts, modules or layouts apart."""
+FEW_VALUES = 10
+"""A column with at most so many values may tell users or layouts apart."""
 MOST_SWAPS = 12
 """Swaps that are planned at most."""
 FEW_ALONE = 0.5
@@ -133,12 +137,30 @@ class Evidence:
         return odd_positions(self.curve.names, log_estimate, self.curve.covariance, freedom)
 
     @cached_property
-    def layouts(self) -> list[str]:
-        """Columns of the file that seem to tell adverts, modules or layouts apart."""
+    def others(self) -> list[str]:
+        """Columns of the file that are not read."""
         known = {*self.log.layout.columns.values(), *self.bias}
         first = files_of(self.log.source)[0]
-        names = column_names(first) if not self.log.counted and is_table(first) else []
-        return [name for name in names if name not in known and re.search(LAYOUT, name, re.I)]
+        names = column_names(first) if is_table(first) else []
+        return [name for name in names if name not in known]
+
+    @property
+    def page_option(self) -> str:
+        """The option that makes a page of each user's query, if users have a usual name."""
+        who = usual(self.others).get("user", "USER")
+        return f"--page {shlex.join([who, self.log.layout.columns['query']])}"
+
+    @property
+    def layouts(self) -> list[str]:
+        """Columns of the file that seem to tell adverts, modules or layouts apart."""
+        return [name for name in self.others if re.search(LAYOUT, name, re.I)]
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """Columns of the file that are not read and have few values: devices, layouts, ..."""
+        rows = first_rows(files_of(self.log.source)[0], self.others) if self.others else {}
+        few = [name for name in self.others if 1 < rows[name].nunique() <= FEW_VALUES]
+        return [*self.layouts, *(name for name in few if name not in self.layouts)]
 
     @cached_property
     def regret(self) -> tuple[float, float]:

@@ -190,10 +190,22 @@ def _repeats(e: Evidence) -> bool:
     return bool(health.repeats and health.pages and health.repeats > STRAY * health.pages)
 
 
+def no_pages(e: Evidence) -> bool:
+    """Whether the log has a row per document that was shown, and nothing that makes pages of them."""
+    layout = e.log.layout
+    return layout.format == "cells" and "impressions" not in layout.columns
+
+
+def off_form(e: Evidence) -> bool:
+    """Whether clicks do not follow the product form, so that errors are larger than they seem."""
+    return e.slopes["product"].p < SURE
+
+
 SOUND = (
     Rule("clicked_rows_only", RED, lambda e: e.health.clicks > ALL * e.health.impressions),
     Rule("copies", RED, lambda e: e.health.copied),
     Rule("lost", AMBER, lost),
+    Rule("no_pages", AMBER, no_pages),
     Rule("left_out_by_clicks", AMBER, lambda e: e.log.settings.get("seen")),
     Rule("bots", AMBER, lambda e: e.bots),
     Rule("mostly_clicked", AMBER, _mostly_clicked),
@@ -220,6 +232,8 @@ ABLE = (
     Rule("known_of_layouts", AMBER, lambda e: len(e.odd) and precise(e)),
     Rule("known_if_whole", AMBER, lambda e: selected(e) and precise(e)),
     Rule("known_as_odds", AMBER, lambda e: precise(e) and form_of(e) == "odds"),
+    Rule("known_unless_bots", AMBER, lambda e: no_pages(e) and precise(e)),
+    Rule("known_of_a_mixture", AMBER, lambda e: off_form(e) and precise(e)),
     Rule("known", GREEN, precise),
     Rule("known_roughly", AMBER, lambda e: e.reliable.all()),
     Rule("known_mostly", AMBER, lambda e: e.reliable.sum() > 1 and reliable_share(e) >= MOST),
@@ -240,6 +254,8 @@ ADVICE = (
     Rule("use_odds", AMBER, lambda e: form_of(e) == "odds"),
     Rule("do_not_debias", GREEN, flat),
     Rule("two_forms", AMBER, lambda e: form_of(e) == "open" and e.regret[0] > COST),
+    Rule("name_pages", AMBER, lambda e: no_pages(e) and precise(e)),
+    Rule("name_groups", AMBER, lambda e: off_form(e) and precise(e)),
     Rule("debias_in_part", AMBER, lambda e: first(ABLE, e).colour == AMBER),
     Rule("debias_clipped", AMBER, to_clip),
     Rule("debias", GREEN, lambda e: True),

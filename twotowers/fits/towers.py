@@ -226,6 +226,9 @@ class LogTowers:
         """What to know before the fit is used, line by line. `print(fit)` shows it."""
         if self.task is None:
             return
+        if any(each.page_losses is None and each.cell_losses is None for each in self.fitted):
+            yield "this method predicts no clicks, so held-out clicks do not say whether it learnt"
+            return
         for row in self.gains.to_dict("records"):
             yield (
                 f"seed {row['seed']}: {row['constant']:+.5f} nats per held-out document over one "

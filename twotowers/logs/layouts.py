@@ -42,7 +42,7 @@ USUAL: Mapping[str, tuple[str, ...]] = {
         "session", "session_id", "sessionid", "sid", "search_id", "page_id", "serp_id",
         "request_id", "visit_id", "visit",
     ),
-    "query": ("query", "query_id", "qid", "q", "search_term", "keyword", "keywords"),
+    "query": ("query", "query_id", "qid", "q", "search_term", "search_phrase", "keyword", "keywords"),
     "document": (
         "document", "document_id", "doc", "doc_id", "docid", "url", "url_id", "item", "item_id",
         "product", "product_id", "sku", "asin",
@@ -53,12 +53,16 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     "documents": ("documents", "document_ids", "docs", "doc_ids", "query_doc_ids", "urls", "items"),
     "features": ("query_doc_features", "features"),
     "user": (
-        "user", "user_id", "uid", "client_id", "visitor_id", "customer_id", "user_pseudo_id",
+        "user", "user_id", "uid", "client_id", "visitor", "visitor_id", "customer_id",
+        "user_pseudo_id",
     ),
     "page_count": ("page_count",),
 }  # fmt: skip
 """Our names -> the names that columns usually have, the most usual first. Neither case matters, nor
 what stands between words: `Search ID` and `searchId` are `search_id`."""
+
+SEARCHED = "quer|search|phrase|term|keyword"
+"""Part of the names of columns of queries."""
 
 TABLES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "pages": (("documents", "clicks"),),
@@ -298,7 +302,7 @@ def guessed(path: Source, names: Sequence[str], known: Mapping[str, str]) -> dic
         >>> guessed(Frame(table), table.column_names, {})
         {'clicks': 'taps', 'position': 'at', 'query': 'asked', 'document': 'shop item'}
     """
-    rows = _first_rows(path, names)
+    rows = first_rows(path, names)
     numbers = {name: pd.to_numeric(rows[name], errors="coerce") for name in names}
     free = [name for name in names if name not in known.values() and rows[name].nunique() > 1]
     guesses: dict[str, str] = {}
@@ -321,7 +325,10 @@ def guessed(path: Source, names: Sequence[str], known: Mapping[str, str]) -> dic
         once = once[: len(once) * (len(free) > others)]
         take("session", sorted(once, key=distinct.__getitem__, reverse=True))
     rest = [name for name in free if not (numbers[name] % 1 > 0).any()]
-    take("query", sorted(rest, key=runs.__getitem__))
+    few = len(rows) / 500  # A column of so few values is a device, a language, ...
+    take("query", sorted(rest, key=lambda name: (
+        not re.search(SEARCHED, name, re.I), distinct[name] < few, runs[name]
+    )))  # fmt: skip
     take("document", sorted((each for each in rest if each in free), key=distinct.__getitem__)[-1:])
     return guesses
 
@@ -336,7 +343,7 @@ def settings_of(
         >>> settings_of(Frame(table), {name: name for name in table.column_names}, {})
         {'page': ['session', 'query'], 'first': 0}
     """
-    rows = _first_rows(path, list(dict.fromkeys(columns.values())))
+    rows = first_rows(path, list(dict.fromkeys(columns.values())))
     needed: dict[str, Any] = {}
     session, query, position = (columns.get(each) for each in ("session", "query", "position"))
     if session and query and "page" not in settings:
@@ -360,7 +367,8 @@ def all_wrong(
     return InputError(message, **where, settings={**more, **error.settings})
 
 
-def _first_rows(path: Source, names: Sequence[str]) -> pd.DataFrame:
+def first_rows(path: Source, names: Sequence[str]) -> pd.DataFrame:
+    """The first `ROWS` rows of some columns."""
     batch = next(iter(read_batches(path, names)), None)
     if batch is None:
         return pd.DataFrame(columns=list(names), dtype=str)
