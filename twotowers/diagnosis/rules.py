@@ -191,7 +191,7 @@ def _repeats(e: Evidence) -> bool:
 
 
 def no_pages(e: Evidence) -> bool:
-    """Whether the log has a row per document that was shown, and nothing that makes pages of them."""
+    """Whether the log has a row per document shown, and nothing that makes pages of rows."""
     layout = e.log.layout
     return layout.format == "cells" and "impressions" not in layout.columns
 

@@ -42,7 +42,9 @@ USUAL: Mapping[str, tuple[str, ...]] = {
         "session", "session_id", "sessionid", "sid", "search_id", "page_id", "serp_id",
         "request_id", "visit_id", "visit",
     ),
-    "query": ("query", "query_id", "qid", "q", "search_term", "search_phrase", "keyword", "keywords"),
+    "query": (
+        "query", "query_id", "qid", "q", "search_term", "search_phrase", "keyword", "keywords",
+    ),
     "document": (
         "document", "document_id", "doc", "doc_id", "docid", "url", "url_id", "item", "item_id",
         "product", "product_id", "sku", "asin",
