@@ -13,6 +13,8 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 """Of curves. Colour-blind readers can distinguish them (Okabe and Ito 2008)."""
 WIDTH, HEIGHT, LEFT, BELOW, ABOVE = 480, 280, 46, 40, 26
 """Of a picture, and its margins, in its own units."""
+ROW = 18
+"""Height of a row of the legend, which has two curves."""
 MOST_TICKS = 8
 
 
@@ -110,7 +112,7 @@ def picture(lines: Sequence[Line], label: str = "examination") -> str:
         share = min(value, top) / top
         return round(HEIGHT - BELOW - (HEIGHT - BELOW - ABOVE) * share, 1)
 
-    parts = []
+    parts, legend = [], []
     for value in np.arange(0, top + step / 2, step):
         at = y(value)
         parts.append(
@@ -139,16 +141,19 @@ def picture(lines: Sequence[Line], label: str = "examination") -> str:
                 parts.append(f'<path d="M{at} {low}V{high}" stroke="{colour}" stroke-width="2"/>')
             parts.append(f'<circle cx="{at}" cy="{value}" r="3" fill="{colour}"/>')
         if line.label:
-            at = LEFT + 16 + number * (WIDTH - LEFT - 16) / max(len(lines), 1)
-            parts.append(
-                f'<circle cx="{at:.1f}" cy="10" r="4" fill="{colour}"/>'
-                f'<text x="{at + 8:.1f}" y="14">{escape(line.label)}</text>'
+            row, column = divmod(number, 2)
+            at, down = LEFT + 16 + column * (WIDTH - LEFT - 16) / 2, ROW * row
+            legend.append(
+                f'<circle cx="{at:.1f}" cy="{10 + down}" r="4" fill="{colour}"/>'
+                f'<text x="{at + 8:.1f}" y="{14 + down}">{escape(line.label)}</text>'
             )
         else:
             parts.append(f'<text x="{LEFT}" y="14">{escape(label)}, with 95 % intervals</text>')
-    inside = "".join(parts)
+    further = ROW * max((len(legend) - 1) // 2, 0)
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT + further}"'
+    inside = f'{"".join(legend)}<g transform="translate(0 {further})">{"".join(parts)}</g>'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
         f'aria-label="{escape(label)} by position" font-size="13" font-family="sans-serif" '
         f'fill="currentColor" style="width:100%;max-width:36rem">{inside}</svg>'
     )
