@@ -53,6 +53,8 @@ ORIGINS = (PAPER, OURS, CHECK)
 ONE_SEED, SEEDS = "one seed", "seeds cannot tell"
 RUNS, GATE = "the test lacks runs", "fits fail a gate"
 """What leaves a claim undecided."""
+MOST_LISTED = 3
+"""Cells that a text names before it says how many more there are."""
 
 # What a judge returns: one measurement per condition, in a tuple or a list. A single one may stand
 # alone, unless it is a pair.
@@ -370,7 +372,7 @@ def _listed(cells: pd.Index) -> str:
             f"{name} {value if isinstance(value, str) else short(value)}"
             for name, value in zip(names, cell if len(names) > 1 else [cell], strict=True)
         )
-        for cell in cells[:3]
+        for cell in cells[:MOST_LISTED]
     ]
-    more = f" and {len(cells) - 3} more" if len(cells) > 3 else ""
+    more = f" and {len(cells) - MOST_LISTED} more" if len(cells) > MOST_LISTED else ""
     return ", ".join(texts) + more

@@ -92,7 +92,7 @@ class Condition:
         return f"{self.quantity} is {self.relation} {short(self.threshold)} {self.of}".rstrip()
 
     def slack(self, measured: ArrayLike | tuple[ArrayLike, ArrayLike]) -> pd.Series:
-        """By how much each value, or step, satisfies the condition: negative if it does not.
+        """The slack of each value, or step: positive if it meets the condition, else negative.
 
         It is the distance to the threshold (times `of`), or the height of each step. Of a condition
         without a relation, where `measured` is whether it holds, it is infinite, in the one or the

@@ -63,7 +63,7 @@ def preprocess_stratified(
     """Cut long lists to `most` so that the shares of their labels stay (Hager 2026, Section 2.5.1).
 
     Of a list of n documents, label l keeps most * n_l / n of its n_l documents, rounded down; what
-    is missing goes to the largest remainders, the lower label first. Which documents, is drawn. All
+    is missing goes to the largest remainders, the lower label first. Chance decides which. All
     queries stay, those without a relevant document too. `log1p`: features are cut to +-1e9 and then
     transformed by `signed_log1p`. The order is that of the file, labels are in [0, 4].
     """

@@ -99,7 +99,7 @@ def some_sessions(loss: SessionLoss, sessions: int) -> SessionLoss:
 
 
 def count_loss(split: Split, lanes: Lanes | None = None) -> CountLoss:
-    """The objective of some lanes, on counts; of all logs, unweighted, if None.
+    """The objective of some lanes, on counts. If `lanes` is None, it is of all logs, unweighted.
 
     It is the mean over a session's documents, then over sessions. With weighting "impressions" it
     is the sum over a session's documents, then the mean over sessions. With weighting "queries" it

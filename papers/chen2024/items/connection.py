@@ -26,10 +26,10 @@ def table(
 ) -> pd.DataFrame:
     """A row per amount and source, over all draws, of a sweep of contexts, sampling or features.
 
-    Metric connected is a frequency with its 95 % interval (Wilson's); its summary, without an
-    amount, is connected_from (of the sampling sweep: the least share from which on every draw is
-    connected) or disconnected_from (of the others: the least amount at which most draws are
-    disconnected). The printed summaries are the numbers of the running text; of a printed range its
+    The metric `connected` is a frequency with its 95 % interval (Wilson's). Its summary has no
+    amount. It is `connected_from` in the sampling sweep, the least share from which on every draw
+    is connected, and `disconnected_from` in the others, the least amount at which most draws are
+    disconnected. The printed summaries are the numbers of the running text; of a printed range its
     ends are connected_from and so on with '_low' and '_high'.
     """
     setting = f"connectivity-{dataset}"

@@ -14,7 +14,7 @@ from twotowers.splits import SPLITS
 
 
 def run(inputs, *, seed: int, most: int) -> pd.DataFrame:
-    """Features, queries, shares of the splits and lengths of raw lists, over all splits.
+    """Count the features, queries and documents per query of raw lists, and the splits' shares.
 
     `share_moved` is the largest change of a label's share by the cut to `most` documents,
     `share_kept` the share of documents that stay.
