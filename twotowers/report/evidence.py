@@ -19,7 +19,7 @@ from twotowers.claims.claims import (
     UNDECIDED,
 )
 from twotowers.claims.data_provenance import KINDS
-from twotowers.claims.judging import CONTRADICTIONS, UNMADE, contradiction
+from twotowers.claims.judging import AUTHORS, CONTRADICTIONS, UNMADE, contradiction
 from twotowers.claims.recorded import strength, strongest
 
 VERDICTS = {REPRODUCED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_TESTABLE: "○"}
@@ -55,22 +55,32 @@ def state(row: Row) -> str:
 def claim_view(row: Row) -> dict:
     """A row of the claims csv, with what was `recorded` of it, and the strongest recorded verdict.
 
-    Its columns; `best`, the row with the strongest recorded verdict in the place of its own, or
-    None; `groups`, recorded runs by verdict, the strongest first in each; and `kinds`, of
-    contradictions here and there.
+    Its columns; `fails_theirs`, the kind of contradiction if the claim fails on its authors'
+    numbers; `fails_on`, the kind if it fails on those of this run; `best`, the row with the
+    strongest recorded verdict in the place of its own, or None; `groups`, recorded runs by verdict,
+    the strongest first in each, with `fails_on` as well; and `kinds`, of contradictions here and
+    there.
     """
+    theirs = row["authors_verdict"] == AUTHORS[CONTRADICTED]
+
+    def of_run(run: Row) -> dict:
+        whole = {**row, **run}
+        kind = contradiction(whole)
+        fails_on = kind if run["verdict"] == CONTRADICTED and not theirs else ""
+        return {**whole, "contradiction": kind, "fails_on": fails_on}
+
     runs = sorted(row.get("recorded", ()), key=strength, reverse=True)
     best = strongest(runs)
-    if best is not None:
-        best = {**row, **best}
-        best["contradiction"] = contradiction(best)
     groups: dict[str, list[Row]] = {}
     for run in runs:
-        groups.setdefault(run["verdict"], []).append(run)
-    kinds = [each["contradiction"] for each in (row, best) if each is not None]
+        groups.setdefault(run["verdict"], []).append(of_run(run))
+    own = of_run(row)
+    views = [own, *([] if best is None else [of_run(best)])]
+    kinds = [each["contradiction"] for each in views]
     return {
-        **row,
-        "best": best,
+        **own,
+        "fails_theirs": own["contradiction"] if theirs else "",
+        "best": None if best is None else views[-1],
         "groups": list(groups.values()),
         "kinds": [*dict.fromkeys(filter(None, kinds))],
     }

@@ -51,6 +51,15 @@ def seed_range(seeds: Sequence[int]) -> str:
     return ", ".join(map(str, seeds))
 
 
+def record_name(stem: str) -> str:
+    """The name of a record, from that of its file: its configurations, and the scale.
+
+    >>> record_name("ten_seeds-laptop"), record_name("paper")
+    ('ten seeds, laptop', 'paper')
+    """
+    return stem.replace("_", " ").replace("-", ", ")
+
+
 def duration(seconds: float | None) -> str:
     """Seconds as a reader says them, with a decimal below ten.
 
