@@ -11,7 +11,7 @@ from scripts.runner import run
 from twotowers.claims.gates import lines
 from twotowers.claims.recorded import read_recorded
 from twotowers.report.overview import write_overview
-from twotowers.report.paper_page import ItemPage, PaperPage, SettingPage, write_paper
+from twotowers.report.paper_page import write_paper
 from twotowers.workflow.records import cost
 
 
@@ -39,37 +39,35 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
         }
 
     items = [
-        ItemPage(
-            name=name,
-            **{word: item[word] for word in ("title", "caption", "expected", "kind")},
-            **{word: item[word] for word in ("highlight", "needs", "headings", "names")},
-            table=pd.read_csv(next(path for path in item["files"] if path.endswith(".csv"))),
-            claims=[row for row in judged if row["item"] == name],
-            files={path.rsplit(".")[-1]: relpath(path, folder) for path in item["files"]},
-            provenance=provenance(item, item["needs"]),
-        )
+        {
+            **item,
+            "name": name,
+            "table": pd.read_csv(next(path for path in item["files"] if path.endswith(".csv"))),
+            "claims": [row for row in judged if row["item"] == name],
+            "files": {path.rsplit(".")[-1]: relpath(path, folder) for path in item["files"]},
+            "provenance": provenance(item, item["needs"]),
+        }
         for name, item in paper["items"].items()
     ]
     settings = [
-        SettingPage(
-            name,
-            need["kind"],
-            as_yaml(need["parameters"]),
-            provenance(need, [name]),
-            gates=lines(gates[gates["setting"] == name]),
-        )
+        {
+            "name": name,
+            "kind": need["kind"],
+            "text": as_yaml(need["parameters"]),
+            "provenance": provenance(need, [name]),
+            "gates": lines(gates[gates["setting"] == name]),
+        }
         for name, need in paper["needs"].items()
     ]
-    page = PaperPage(
-        **{word: paper[word] for word in ("key", "title", "citation", "brief", "replaced")},
-        root=relpath(".", folder),
-        items=items,
-        settings=settings,
-        provenance=provenance(paper, paper["needs"]),
-        claims=[row for row in judged if row["item"] not in paper["items"]],
-        digest=paper["digest"],
-        findings=json.loads(Path(paper["findings"]).read_text(encoding="utf-8")),
-    )
+    page = {
+        **paper,
+        "root": relpath(".", folder),
+        "items": items,
+        "settings": settings,
+        "provenance": provenance(paper, paper["needs"]),
+        "claims": [row for row in judged if row["item"] not in paper["items"]],
+        "findings": json.loads(Path(paper["findings"]).read_text(encoding="utf-8")),
+    }
     write_paper(page, folder)
     write_overview(dirname(folder), papers, scale=scale, version=version)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +16,7 @@ from twotowers.report.comparison import SOURCES
 from twotowers.report.drawings import position_bias
 from twotowers.report.latex import booktabs
 from twotowers.report.overview import write_overview, write_scales
-from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
+from twotowers.report.paper_page import CLAIM_COLUMNS, write_paper
 
 TEMPERATURES = (0, 0.333, 0.666, 1)
 SETTINGS = ("misfit-linear", "misfit-omitted", "misfit-expert")
@@ -104,7 +103,11 @@ def claim(number: str, item: str, verdict=REPRODUCED, **other) -> dict:
     return {**row, **other}
 
 
-def item(name: str, title: str, files: dict, table: pd.DataFrame, claims=(), **other) -> ItemPage:
+OF_NOTHING = {"claims": (), "brief": None, "digest": "", "findings": (), "replaced": {}}
+"""What a page may lack."""
+
+
+def item(name: str, title: str, files: dict, table: pd.DataFrame, claims=(), **other) -> dict:
     """An item of the made-up paper."""
     fields = {
         "caption": "Position bias estimated from clicks on rankings of four temperatures, mean "
@@ -116,12 +119,11 @@ def item(name: str, title: str, files: dict, table: pd.DataFrame, claims=(), **o
         "needs": ["misfit-linear"],
         "provenance": PROVENANCE,
     }
-    return ItemPage(
-        name=name, title=title, files=files, table=table, claims=claims, **{**fields, **other}
-    )
+    own = {"name": name, "title": title, "files": files, "table": table, "claims": claims}
+    return {**own, "headings": {}, "names": {}, **fields, **other}
 
 
-def paper(folder: Path) -> PaperPage:
+def paper(folder: Path) -> dict:
     """A paper of seven items; its drawings lie in `folder`."""
     folder.mkdir(parents=True)
     for name in ("README.md", "judges/fits.py"):
@@ -165,13 +167,20 @@ def paper(folder: Path) -> PaperPage:
         item("appendixA", "Bias features beyond position", texts, long_table().head(20)),
         item("identification", LONG, texts, long_table().tail(20), [claim("13", "")]),
     ]
-    return PaperPage(
+    return dict(
+        OF_NOTHING,
         key="sample2025",
         title="Unidentified and Confounded? A Made-up Paper with a Title of Ordinary Length",
         citation=f"Ann Author, Bo Writer. NIL 2025, https://doi.example/{LONG}",
         items=items,
         settings=[
-            SettingPage("misfit-linear", "setting", f"log: {{name: {LONG}, {LONG}: 3}}", PROVENANCE)
+            {
+                "name": "misfit-linear",
+                "kind": "setting",
+                "text": f"log: {{name: {LONG}, {LONG}: 3}}",
+                "provenance": PROVENANCE,
+                "gates": (),
+            }
         ],
         provenance={**PROVENANCE, "seconds": 812.4},
         root=".",
@@ -206,20 +215,23 @@ def site(folder: Path, papers: int = 1, items: int = 7) -> Path:
     return folder / "index.html"
 
 
-def outline(one: PaperPage) -> dict:
+def outline(one: dict) -> dict:
     """What the overview shows of a paper that still runs."""
-    items = {item.name: {"title": item.title, "kind": item.kind} for item in one.items}
-    return {"title": one.title, "citation": one.citation, "items": items}
+    items = {
+        item["name"]: {word: item[word] for word in ("title", "kind")} for item in one["items"]
+    }
+    return {"title": one["title"], "citation": one["citation"], "items": items}
 
 
-def renamed(one: PaperPage, key: str, items: int) -> PaperPage:
+def renamed(one: dict, key: str, items: int) -> dict:
     """A paper under another name, with some number of its items, and their claims."""
     made = []
     for number in range(items):
-        part, again = one.items[number % len(one.items)], number // len(one.items)
+        again, at = divmod(number, len(one["items"]))
+        part = one["items"][at]
         end = f".{again}" if again else ""
-        rows = [{**row, "paper": key, "claim": row["claim"] + end} for row in part.claims]
-        made.append(replace(part, name=part.name + end, claims=rows))
-    own = [{**row, "paper": key} for row in one.claims]
-    brief = one.brief if items >= len(one.items) else None
-    return replace(one, key=key, items=made, claims=own, brief=brief)
+        rows = [{**row, "paper": key, "claim": row["claim"] + end} for row in part["claims"]]
+        made.append({**part, "name": part["name"] + end, "claims": rows})
+    own = [{**row, "paper": key} for row in one["claims"]]
+    brief = one["brief"] if items >= len(one["items"]) else None
+    return {**one, "key": key, "items": made, "claims": own, "brief": brief}

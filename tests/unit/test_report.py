@@ -3,7 +3,6 @@
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.sites import outline
+from tests.sites import OF_NOTHING, outline
 from twotowers.claims.claims import (
     CONTRADICTED,
     GATE,
@@ -28,7 +27,7 @@ from twotowers.report.comparison import side_by_side
 from twotowers.report.evidence import GATED, LEFT_OUT, OPEN, UNASKED
 from twotowers.report.latex import booktabs
 from twotowers.report.overview import write_overview, write_scales
-from twotowers.report.paper_page import CLAIM_COLUMNS, ItemPage, PaperPage, SettingPage, write_paper
+from twotowers.report.paper_page import CLAIM_COLUMNS, write_paper
 
 PROVENANCE = {
     "datasets": {"mslr30k": "stand-in"},
@@ -65,33 +64,45 @@ def claim(**columns) -> dict:
     return {**row, "paper": "sample2025", **known, **columns}
 
 
+def setting(text: str, provenance: dict) -> dict:
+    own = {"name": "misfit", "kind": "setting", "gates": ()}
+    return {**own, "text": text, "provenance": provenance}
+
+
+def replace(one: dict, **other) -> dict:
+    return {**one, **other}
+
+
 @pytest.fixture
-def item(tmp_path) -> ItemPage:
+def item(tmp_path) -> dict:
     for name in ("fig1.svg", "fig1.csv", "README.md"):
         (tmp_path / name).write_text(SVG)
-    return ItemPage(
-        name="fig1",
-        title="A title",
-        caption="A caption",
-        expected="A fall",
-        kind="figure",
-        table=table(),
-        highlight={"position": [10]},
-        claims=[claim()],
-        files={"svg": "fig1.svg", "csv": "fig1.csv"},
-        needs=["misfit"],
-        provenance=PROVENANCE,
-    )
+    return {
+        "name": "fig1",
+        "title": "A title",
+        "caption": "A caption",
+        "expected": "A fall",
+        "kind": "figure",
+        "table": table(),
+        "highlight": {"position": [10]},
+        "claims": [claim()],
+        "files": {"svg": "fig1.svg", "csv": "fig1.csv"},
+        "needs": ["misfit"],
+        "headings": {},
+        "names": {},
+        "provenance": PROVENANCE,
+    }
 
 
 @pytest.fixture
-def paper(item) -> PaperPage:
-    return PaperPage(
+def paper(item) -> dict:
+    return dict(
+        OF_NOTHING,
         key="sample2025",
         title="A paper",
         citation="Somebody, 2025",
         items=[item],
-        settings=[SettingPage("misfit", "setting", "model: {tower: linear}", PROVENANCE)],
+        settings=[setting("model: {tower: linear}", PROVENANCE)],
         provenance=PROVENANCE,
         root=".",
     )
@@ -109,11 +120,11 @@ def build(folder, paper) -> str:
 def overview(folder, *papers, waiting=()) -> str:
     """The html of the overview of papers whose items lie in `folder`."""
     for paper in papers:
-        (folder / paper.key).mkdir(exist_ok=True)
+        (folder / paper["key"]).mkdir(exist_ok=True)
         for path in filter(Path.is_file, folder.iterdir()):
-            shutil.copy(path, folder / paper.key)
-        write_paper(paper, folder / paper.key)
-    outlines = {one.key: outline(one) for one in [*papers, *waiting]}
+            shutil.copy(path, folder / paper["key"])
+        write_paper(paper, folder / paper["key"])
+    outlines = {one["key"]: outline(one) for one in [*papers, *waiting]}
     write_overview(folder, outlines, **RUN)
     return (folder / "index.html").read_text(encoding="utf-8")
 
@@ -237,7 +248,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
             provenance=hostile,
         )
     ]
-    settings = [SettingPage("misfit", "setting", HOSTILE, hostile)]
+    settings = [setting(HOSTILE, hostile)]
     one = replace(paper, title=HOSTILE, citation=HOSTILE, items=items, settings=settings)
     for page in (build(tmp_path, one), overview(tmp_path, one)):
         assert "<script>alert" not in page
@@ -369,12 +380,12 @@ def test_metrics_have_the_names_of_the_paper(tmp_path, item, paper):
 @pytest.mark.parametrize("lost", ["digest", "authors_held", "megabytes"])
 def test_a_page_of_an_earlier_version_is_one_that_still_runs(tmp_path, paper, lost):
     assert "1 of 2" not in overview(tmp_path, paper)
-    path = tmp_path / paper.key / "summary.json"
+    path = tmp_path / paper["key"] / "summary.json"
     summary = json.loads(path.read_text())
     for part in (summary, summary["provenance"], *summary["claims"]):
         part.pop(lost, None)
     path.write_text(json.dumps(summary))
-    write_overview(tmp_path, {paper.key: outline(paper)}, **RUN)
+    write_overview(tmp_path, {paper["key"]: outline(paper)}, **RUN)
     page = (tmp_path / "index.html").read_text()
     assert "0 of 1 papers are finished" in page
     assert "Still running." in page
@@ -383,12 +394,12 @@ def test_a_page_of_an_earlier_version_is_one_that_still_runs(tmp_path, paper, lo
 def test_the_overview_grows_and_names_what_still_runs(tmp_path, paper):
     other = replace(paper, key="later2026", items=[], title="Comes later")
     waiting = replace(
-        other, items=[paper.items[0], replace(paper.items[0], name="table7", kind="table")]
+        other, items=[paper["items"][0], replace(paper["items"][0], name="table7", kind="table")]
     )
     page = overview(tmp_path, paper, waiting=[waiting])
     assert "1 of 2 papers are finished" in page
     assert page.count("Comes later") == 1
-    assert f'src="later2026/{paper.items[0].name}.svg"' in page, "shown once it is drawn"
+    assert f'src="later2026/{paper["items"][0]["name"]}.svg"' in page, "shown once it is drawn"
     assert "Table 7" in page
     assert "table7.svg" not in page
     assert "claims.csv" not in page, "which is made last"
@@ -401,7 +412,7 @@ def test_the_overview_grows_and_names_what_still_runs(tmp_path, paper):
 def test_papers_of_other_runs_stay_on_the_overview_behind_those_of_this_run(tmp_path, paper):
     other = replace(paper, key="earlier2024", items=[])
     overview(tmp_path, paper, other)
-    write_overview(tmp_path, {paper.key: outline(paper)}, **RUN)
+    write_overview(tmp_path, {paper["key"]: outline(paper)}, **RUN)
     page = (tmp_path / "index.html").read_text()
     assert page.index('id="sample2025"') < page.index('id="earlier2024"')
     assert "still running" not in page
@@ -411,12 +422,12 @@ def test_scales_have_overviews_of_their_own_and_a_page_that_leads_to_them(tmp_pa
     for scale in ("laptop", "smoke"):
         (tmp_path / scale).mkdir()
         shutil.copy(tmp_path / "fig1.svg", tmp_path / scale)
-        write_overview(tmp_path / scale, {paper.key: outline(paper)}, scale=scale, version="abc")
+        write_overview(tmp_path / scale, {paper["key"]: outline(paper)}, scale=scale, version="abc")
     shutil.copytree(tmp_path / "smoke", tmp_path / "other")
     for name in ("fig1.svg", "fig1.csv", "README.md"):
-        (tmp_path / "laptop" / paper.key).mkdir(exist_ok=True)
-        shutil.copy(tmp_path / name, tmp_path / "laptop" / paper.key)
-    write_paper(paper, tmp_path / "laptop" / paper.key)
+        (tmp_path / "laptop" / paper["key"]).mkdir(exist_ok=True)
+        shutil.copy(tmp_path / name, tmp_path / "laptop" / paper["key"])
+    write_paper(paper, tmp_path / "laptop" / paper["key"])
     write_scales(tmp_path)
     page = (tmp_path / "index.html").read_text()
     links = [values["href"] for tag, values in tags(page) if tag == "a"]
@@ -430,11 +441,11 @@ def test_scales_have_overviews_of_their_own_and_a_page_that_leads_to_them(tmp_pa
 
 def test_jobs_that_finish_at_once_leave_an_overview_of_all(tmp_path, paper):
     papers = [replace(paper, key=f"sample{year}", items=[]) for year in range(2020, 2026)]
-    outlines = {one.key: outline(one) for one in papers}
+    outlines = {one["key"]: outline(one) for one in papers}
     (tmp_path / "README.md").touch()
 
-    def job(one: PaperPage) -> None:
-        folder = tmp_path / one.key
+    def job(one: dict) -> None:
+        folder = tmp_path / one["key"]
         folder.mkdir()
         write_paper(replace(one, root=".."), folder)
         write_overview(tmp_path, outlines, **RUN)
@@ -460,7 +471,7 @@ def test_a_table_has_its_first_numbers_as_a_small_picture(tmp_path, item, paper)
 
 def test_what_data_is_has_the_name_of_its_kind(tmp_path, item, paper):
     real = {**PROVENANCE, "datasets": {"mslr30k": "real data"}}
-    setting = replace(paper.settings[0], provenance=real)
+    setting = replace(paper["settings"][0], provenance=real)
     items = [replace(item, provenance=real, claims=[claim(stands_on="real data")])]
     page = build(tmp_path, replace(paper, items=items, settings=[setting], provenance=real))
     assert '<span>mslr30k <span class="ground real-data">real data</span></span>' in page

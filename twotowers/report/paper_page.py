@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import pandas as pd
+from typing import Any
 
 from twotowers.claims.judging import COLUMNS
 from twotowers.errors import check_choice
@@ -40,101 +38,28 @@ PREVIEW = 7, 5
 """Rows and columns of the small picture of a table."""
 
 
-@dataclass(frozen=True)
-class ItemPage:
-    """One table or figure, as the page shows it.
+Page = Mapping[str, Any]
+"""A part of a page, as `scripts.build_page` makes it of what the plan says and jobs have made."""
 
-    Attributes:
-        name: As printed in the paper: fig1, table2, fig3a.
-        title: A few words.
-        caption: What is drawn.
-        expected: What is expected to be seen.
-        kind: 'figure' or 'table'.
-        table: The item's csv, in long form: key columns, value, low, high, source.
-        highlight: From key column to the values that the page compares; None compares all.
-        claims: Rows of the claims csv that belong to this item.
-        files: From format (csv, pdf, svg, tex) to a link relative to the page.
-        needs: The settings and studies that it is drawn from.
-        provenance: PROVENANCE.
-        headings: What key columns are called, if not by their names.
-        names: The same of the values of some of them, such as metrics and settings.
+
+def write_paper(paper: Page, folder: str | Path) -> None:
+    """Write a paper's page, and its summary for the overview.
+
+    Args:
+        paper: key, title, citation, brief, digest and replaced of
+            `twotowers.workflow.descriptions.page_paper`; `root`, the link from the page to the
+            project's folder; findings (`twotowers.claims.findings.measured`); provenance, items,
+            settings, and claims, rows of the claims csv that belong to no item. All such rows may
+            have `recorded`, the verdicts of earlier runs. A provenance has PROVENANCE.
+
+            An item has name, title, caption, expected, kind, needs, headings, names and highlight
+            (which values the page compares, by key column; None for all) as planned; `table`, its
+            csv; `files`, links from the page by format; claims and provenance.
+
+            A setting or study has name, kind, `text`, all that it was run with; provenance; and
+            `gates`, texts of the gates of its fits, and whether each fails.
+        folder: of the page.
     """
-
-    name: str
-    title: str
-    caption: str
-    expected: str
-    kind: str
-    table: pd.DataFrame
-    highlight: Mapping[str, Sequence[Hashable]] | None
-    claims: Sequence[Mapping[str, object]]
-    files: Mapping[str, str]
-    needs: Sequence[str]
-    provenance: Mapping[str, object]
-    headings: Mapping[str, str] = field(default_factory=dict)
-    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class SettingPage:
-    """One setting or study, as the page shows it.
-
-    Attributes:
-        name: As in experiment.yaml.
-        kind: 'setting' or 'study'.
-        text: All that it was run with, as YAML.
-        provenance: Like an item's.
-        gates: Texts of the gates of its fits, and whether each fails.
-    """
-
-    name: str
-    kind: str
-    text: str
-    provenance: Mapping[str, object]
-    gates: Sequence[tuple[str, bool]] = ()
-
-    @property
-    def fails(self) -> bool:
-        """Whether a gate fails."""
-        return any(fails for _, fails in self.gates)
-
-
-@dataclass(frozen=True)
-class PaperPage:
-    """One paper, as the page shows it.
-
-    Attributes:
-        key: The paper's folder: hager2025.
-        title, citation: As printed.
-        items: In the order of the paper.
-        settings: Settings and studies that items are drawn from.
-        provenance: Like an item's, over the whole paper.
-        root: Link, relative to the page, to the project's folder.
-        claims: Rows of the claims csv that belong to no single item. All rows of claims may have
-            `recorded`, the verdicts of earlier runs (`twotowers.claims.recorded`).
-        brief: The question, the authors' answer, what to doubt, and the claims that decide:
-            `twotowers.experiment.paper.Brief`.
-        digest: Of the code and settings behind its verdicts.
-        findings: Sentences that fail (`twotowers.claims.findings.measured`).
-        replaced: From data sets of the paper to those that a configuration put in their place.
-    """
-
-    key: str
-    title: str
-    citation: str
-    items: Sequence[ItemPage]
-    settings: Sequence[SettingPage]
-    provenance: Mapping[str, object]
-    root: str
-    claims: Sequence[Mapping[str, object]] = ()
-    brief: Mapping[str, object] | None = None
-    digest: str = ""
-    findings: Sequence[Mapping[str, object]] = ()
-    replaced: Mapping[str, str] = field(default_factory=dict)
-
-
-def write_paper(paper: PaperPage, folder: str | Path) -> None:
-    """Write a paper's page, and its summary for the overview."""
     folder = Path(folder)
     view = _paper_view(paper, folder)
     render("paper.html.j2", folder / PAGE, paper=view)
@@ -143,18 +68,21 @@ def write_paper(paper: PaperPage, folder: str | Path) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def _paper_view(paper: PaperPage, folder: Path) -> dict:
+def _paper_view(paper: Page, folder: Path) -> dict:
     """What the template needs of a paper."""
     views = list(map(claim_view, _rows(paper)))
-    return vars(paper) | {
-        "brief": paper.brief and _brief_view(paper.brief, views),
-        "root": link(paper.root),
+    return {
+        **paper,
+        "brief": paper["brief"] and _brief_view(paper["brief"], views),
+        "root": link(paper["root"]),
         "standing": standing(views),
-        "items": [_item_view(item, folder) for item in paper.items],
-        "claims": list(map(claim_view, paper.claims)),
-        "found": {each["claim"] for each in paper.findings},
-        "failing": [setting.name for setting in paper.settings if setting.fails],
-        "gated": sum(bool(setting.gates) for setting in paper.settings),
+        "items": [_item_view(item, folder) for item in paper["items"]],
+        "claims": list(map(claim_view, paper["claims"])),
+        "found": {each["claim"] for each in paper["findings"]},
+        "failing": [
+            each["name"] for each in paper["settings"] if any(fails for _, fails in each["gates"])
+        ],
+        "gated": sum(bool(each["gates"]) for each in paper["settings"]),
     }
 
 
@@ -174,24 +102,27 @@ def _brief_view(brief: Mapping, views: Sequence[Mapping]) -> dict:
     }
 
 
-def _item_view(item: ItemPage, folder: Path) -> dict:
+def _item_view(item: Page, folder: Path) -> dict:
     """What the template needs of an item."""
-    links = {name: link(item.files[name]) for name in FORMATS if name in item.files}
-    return vars(item) | {
-        "label": printed_name(item.name),
+    links = {name: link(item["files"][name]) for name in FORMATS if name in item["files"]}
+    return {
+        **item,
+        "label": printed_name(item["name"]),
         "image": links.get("svg"),
-        "size": svg_size(folder / item.files["svg"]) if "svg" in links else None,
+        "size": svg_size(folder / item["files"]["svg"]) if "svg" in links else None,
         "links": links,
-        "printed": printed((folder / item.files["tex"]).read_text("utf-8"))
+        "printed": printed((folder / item["files"]["tex"]).read_text("utf-8"))
         if "tex" in links
         else [],
-        "comparison": comparison_view(item.table, item.highlight, item.headings, item.names),
-        "tally": tally(item.claims),
-        "claims": list(map(claim_view, item.claims)),
+        "comparison": comparison_view(
+            item["table"], item["highlight"], item["headings"], item["names"]
+        ),
+        "tally": tally(item["claims"]),
+        "claims": list(map(claim_view, item["claims"])),
     }
 
 
-def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
+def _summary(paper: Page, view: Mapping[str, object]) -> dict:
     """What the overview shows of a paper; links are relative to the paper's folder."""
     shown = ("name", "label", "title", "image", "size", "tally")
     return {
@@ -202,9 +133,9 @@ def _summary(paper: PaperPage, view: Mapping[str, object]) -> dict:
         ],
         "claims": sorted(_rows(paper), key=_number),
         "gates": [
-            [setting.name, text]
-            for setting in paper.settings
-            for text, fails in setting.gates
+            [setting["name"], text]
+            for setting in paper["settings"]
+            for text, fails in setting["gates"]
             if fails
         ],
     }
@@ -223,6 +154,10 @@ def _number(row: Mapping) -> tuple[int, str]:
     return int(re.match(r"\d+", row["claim"])[0]), row["claim"]
 
 
-def _rows(paper: PaperPage) -> list[Mapping[str, object]]:
+def _rows(paper: Page) -> list[Mapping[str, object]]:
     """Every claim of a paper, of its items first."""
-    return [row for rows in (*(item.claims for item in paper.items), paper.claims) for row in rows]
+    return [
+        row
+        for rows in (*(item["claims"] for item in paper["items"]), paper["claims"])
+        for row in rows
+    ]
