@@ -162,11 +162,13 @@ def fit_sequential(
             return coo_array((value, (moves["query"], moves["one"])), shape=size).tocsr()
 
         inverse, bread = _solve(scores, clicks, nexts, free, reference)
-        steps = scores(inverse) @ bread.T / inverse[free]
+        # A factor whose inverse is 0 gets no estimate, and nothing to scale.
+        scale = np.where(inverse[free] == 0, np.nan, inverse[free])
+        steps = scores(inverse) @ bread.T / scale
         queries[free] = effective_clusters(steps)
         covariance[np.ix_(free, free)] = steps.T @ steps
         if active is not None:
-            own, both = _by_user(portions, inside, inverse, bread / inverse[free, None])
+            own, both = _by_user(portions, inside, inverse, bread / scale[:, None])
             users[free] = effective_clusters(own)
             covariance[np.ix_(free, free)] = _two_way(steps.T @ steps, own.T @ own, both)
         positive = inverse[free] > 0
