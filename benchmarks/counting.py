@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.measure import CACHE, child, seconds
-from twotowers.logs.checks import bytes_of
-from twotowers.logs.click_log import log_of_format
+from twotowers.logs.click_log import bytes_of, log_of_format
 from twotowers.logs.counted import CELL, write_counts
 from twotowers.logs.sessions import write_sessions
 

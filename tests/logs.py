@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from twotowers.commands.count import cell_columns
 from twotowers.errors import InputError
 from twotowers.logs.click_log import log_of_format
 from twotowers.logs.counted import CELL
@@ -63,7 +64,7 @@ def to_sessions(path, out, *, format, **settings):
 def to_cells(path, out, *, format, bias=(), **settings):
     """A log in any format, counted with its lanes and its split; the number of cells."""
     log = log_of_format(path, format, **settings)
-    return log.count(log.cell_columns(bias)).write(out)
+    return log.count(cell_columns(log.holding(bias), bias)).write(out)
 
 
 def to_log(path, out, *, format, bias=(), **settings):

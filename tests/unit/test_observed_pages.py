@@ -9,9 +9,9 @@ import pytest
 from tests.own_kinds import write_own
 from tests.tasks import setting_of
 from tests.training import short
+from twotowers.claims.metrics import page_perplexities
 from twotowers.errors import InputError
 from twotowers.jobs.fit import fit_setting
-from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.observed_pages import Portion, divide_parts, observed_pages
 from twotowers.logs.sessions import write_sessions
 from twotowers.standins.baidu import Law, World

@@ -137,7 +137,12 @@ class Weights(Shown):
                 table = table.append_column(name, values)
             yield from table.to_batches()
             return
-        pages, first = self.log.own_pages, self.log.settings.get("first", 1)
+        # The columns that hold what the source calls a page, where it says that.
+        layout, settings = self.log.layout, self.log.settings
+        own = [layout.columns.get("session", "session")]
+        keys_of = {"rows": settings.get("page") or own, "ubi": ["query_id"]}
+        pages = [OWN + name for name in keys_of.get(layout.format, ())]
+        first = settings.get("first", 1)
         log = self.log.holding([*further, *pages])
         for block in log.blocks:
             names = (*pages, "query", "document", "position", *further)

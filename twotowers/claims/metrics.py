@@ -153,6 +153,43 @@ def pooled_perplexity(losses: np.ndarray, impressions: np.ndarray) -> float:
     return float(np.exp(np.sum(losses) / total)) if total else np.nan
 
 
+def perplexities(losses: np.ndarray, counts: Counts, log: int) -> list[tuple]:
+    """Perplexity at each shown position, the mean over positions, and that of all impressions."""
+    counts = counts.of_log(log)
+    shown = counts.impressions
+    by_rank = perplexity(losses, shown, np.broadcast_to(counts.place, shown.shape))
+    rows = [("perplexity", rank, value) for rank, value in enumerate(by_rank, start=1)]
+    rows.append(("pooled_perplexity", None, pooled_perplexity(losses, shown)))
+    return [*rows, ("mean_perplexity", None, np.nanmean(by_rank))]
+
+
+def page_perplexities(
+    alone: np.ndarray, given: np.ndarray, where: np.ndarray, number: np.ndarray | None = None
+) -> list[tuple]:
+    """Perplexities and log-likelihoods of pages.
+
+    From losses [sessions, K] of each click, alone and given those above it: metric, position and
+    value: (conditional) perplexity at each position, its mean over positions, as CLAX has it, and
+    that of all documents (Eq. 5.14); and the mean log-likelihood as CLAX has it, over all documents
+    shown, and as PyClick has it, over the documents of a session, then over sessions. The two
+    differ where pages differ in length. `number` [sessions] is how many equal sessions each is.
+    """
+    position, rows = np.broadcast_to(np.arange(where.shape[1]), where.shape), []
+    alone, given = (np.where(where, each, 0) for each in (alone, given))
+    if number is not None:
+        where, alone, given = (each * number[:, None] for each in (where, alone, given))
+    for prefix, losses in (("", alone), ("conditional_", given)):
+        by_rank = perplexity(losses, where, position)
+        rows += [(f"{prefix}perplexity", k, value) for k, value in enumerate(by_rank, start=1)]
+        rows.append((f"mean_{prefix}perplexity", None, np.nanmean(by_rank)))
+        rows.append((f"pooled_{prefix}perplexity", None, pooled_perplexity(losses, where)))
+    return [
+        *rows,
+        ("log_likelihood_clax", None, -given.sum() / where.sum()),
+        ("log_likelihood_pyclick", None, -np.average(given.sum(1) / where.sum(1), weights=number)),
+    ]
+
+
 def correlation(truth: np.ndarray, relevance: np.ndarray) -> np.ndarray:
     """[lanes] Pearson's correlation of estimates with the truth; NaN if either is constant.
 

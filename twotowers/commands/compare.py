@@ -15,8 +15,7 @@ import argparse
 from typing import Any
 
 from twotowers.commands.fit import add_prior, prior_of, reading_notes, report
-from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of, opened
-from twotowers.commands.output import show
+from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of, opened, show
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import write_csv

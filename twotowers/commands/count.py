@@ -11,15 +11,18 @@ the formats. The exit status is 0, or 2 on bad input.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
-from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of
-from twotowers.commands.output import show
+from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of, show
 from twotowers.errors import InputError
-from twotowers.logs.checks import bytes_of, check_out
-from twotowers.logs.counted import write_counts
+from twotowers.files.artefacts import check_target
+from twotowers.logs.click_log import KNOWN, bytes_of
+from twotowers.logs.counted import CELL, Counts, write_counts
 from twotowers.logs.formats.wscd import write_wscd
-from twotowers.logs.sessions import seen_lines
+from twotowers.logs.layouts import parts_of
+from twotowers.logs.log import Log
+from twotowers.logs.sessions import check_free, seen_lines
 
 TARGETS = ("cells", "sessions", "wscd")
 MEMORY = "3GB"
@@ -43,14 +46,14 @@ def run(options: argparse.Namespace) -> int:
     """Count or convert the log; returns the exit status."""
     out = Path(options.out)
     endings = () if options.to == "wscd" else (".parquet",)
-    check_out(options.log, out, *endings)
+    check_target(out, parts_of(Path(options.log)), *endings)
     if options.memory is not None and options.to != "cells":
         raise InputError("nothing is counted", field="--memory", expected="--to cells")
     log, bias = log_of(options), options.bias or ()
     log.memory = bytes_of(options.memory or MEMORY)
     held = log.holding(bias)
     if options.to == "cells":
-        portions = held.portions(log.cell_columns(bias))
+        portions = held.portions(cell_columns(held, bias))
         written = f"{write_counts(out, portions, log.seen):,} cells"
     elif options.to == "sessions":
         written = f"{log.write(out):,} pages"
@@ -64,3 +67,10 @@ def run(options: argparse.Namespace) -> int:
         show(*seen_lines(log.seen))
     show(f"{written} written to {out}")
     return 0
+
+
+def cell_columns(log: Log | Counts, bias: Sequence[str]) -> list[str]:
+    """The columns of a file of cells: lanes, split, query, document, position and `bias`."""
+    check_free([*bias])
+    no_lanes = {*bias, *KNOWN, "split", "user"}
+    return [*(name for name in log.page_columns if name not in no_lanes), "split", *CELL, *bias]

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, as_typed, opened
-from twotowers.commands.output import show
+from twotowers.commands.options import add_bias, add_reader_options, as_typed, opened, show
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -15,12 +15,10 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from twotowers.commands.options import FORMAT_HELP, add_reader_options, opened
-from twotowers.commands.output import show
+from twotowers.commands.options import FORMAT_HELP, add_reader_options, opened, show
 from twotowers.errors import InputError
 from twotowers.fits.defaults import MEAN, PRIOR
-from twotowers.logs.checks import bytes_of
-from twotowers.logs.click_log import ClickLog
+from twotowers.logs.click_log import ClickLog, bytes_of
 from twotowers.logs.health import copied_lines
 from twotowers.logs.strays import left_out
 from twotowers.models.names import MODELS

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, given, log_of
-from twotowers.commands.output import show
+from twotowers.commands.options import add_bias, add_reader_options, given, log_of, show
 from twotowers.fits.defaults import FEATURE, REPAIRS
 
 

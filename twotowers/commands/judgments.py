@@ -11,8 +11,7 @@ from __future__ import annotations
 import argparse
 
 from twotowers.commands.fit import add_prior, prior_of, reading_notes
-from twotowers.commands.options import add_reader_options, opened
-from twotowers.commands.output import show
+from twotowers.commands.options import add_reader_options, opened, show
 from twotowers.errors import InputError
 from twotowers.models.names import MODELS
 

@@ -1,22 +1,23 @@
-"""Options that say how to read a log, which all commands share."""
+"""What commands share: the options that say how to read a log, and printing."""
 
 from __future__ import annotations
 
 import argparse
 import ast
+import os
 import re
 import shlex
+import sys
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from twotowers.commands.output import show
 from twotowers.errors import TRY, InputError
+from twotowers.files.artefacts import check_target
 from twotowers.fits.defaults import BIAS
-from twotowers.logs.checks import check_out
 from twotowers.logs.click_log import BOTS, ClickLog, read_log
-from twotowers.logs.layouts import USUAL
+from twotowers.logs.layouts import USUAL, parts_of
 from twotowers.logs.opening import FORMATS
 
 SETTINGS = ("page", "encoding", "lanes", "clicks", "first", "gaps", "split", "strays", "repeats",
@@ -25,6 +26,15 @@ SETTINGS = ("page", "encoding", "lanes", "clicks", "first", "gaps", "split", "st
 FORMAT_HELP = "formats:\n" + "\n".join(
     f"  {name:<10}{each.layout}" for name, each in FORMATS.items()
 )
+
+
+def show(*lines: str) -> None:
+    """Print lines. Whoever has closed the pipe, as `head` does, has seen enough."""
+    try:
+        if lines:
+            print(*lines, sep="\n", flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -115,7 +125,10 @@ def opened(
         bias: warn of what biases an estimate of position bias.
     """
     if options.out:
-        check_out(options.log, options.out, *endings, beside=beside)
+        files = parts_of(Path(options.log))
+        check_target(options.out, files, *endings)
+        for each in beside:
+            check_target(each, files)
     log = log_of(options)
     show(f"read as {log.layout}")
     if bias and "seen" in log.settings:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, opened
-from twotowers.commands.output import show
+from twotowers.commands.options import add_bias, add_reader_options, opened, show
 from twotowers.files.artefacts import check_target
 from twotowers.fits.defaults import WEIGHED_BY as BY
 

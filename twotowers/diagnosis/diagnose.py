@@ -26,9 +26,9 @@ from twotowers.diagnosis.page import (
 )
 from twotowers.diagnosis.rules import RED
 from twotowers.errors import InputError, check_names
+from twotowers.files.artefacts import check_target
 from twotowers.files.frames import Source
 from twotowers.fits.defaults import BIAS
-from twotowers.logs.checks import check_out
 from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.features import read_features
 from twotowers.logs.frames import Native, native
@@ -101,7 +101,8 @@ class Diagnosis(Shown):
             InputError: another ending than .html, a file of both is the log itself, or there is
                 a .json file that is not of a diagnosis.
         """
-        check_out(self.source, path, PAGE, beside=[numbers_of(path)])
+        check_target(path, self.source, PAGE)
+        check_target(numbers_of(path), self.source)
         check_numbers(path)
         write_page(self.page, path, self._picture())
 

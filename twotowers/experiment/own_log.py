@@ -21,8 +21,7 @@ from twotowers.experiment.log import Columns, Files, Log, chosen, splits_of
 from twotowers.experiment.parts import Method
 from twotowers.experiment.training import Training
 from twotowers.files.artefacts import files_of
-from twotowers.logs.checks import MOST_POSITIONS
-from twotowers.logs.click_log import ClickLog, check_pages, read_log
+from twotowers.logs.click_log import MOST_POSITIONS, ClickLog, check_pages, read_log
 from twotowers.logs.counts import Counts
 from twotowers.logs.described import inputs_of
 from twotowers.logs.features import KEYS, Scaled, Standardised, keys_of, read_features

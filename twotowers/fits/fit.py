@@ -22,22 +22,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from twotowers.claims.metrics import page_perplexities
 from twotowers.errors import InputError, check_options, nearest
 from twotowers.files.artefacts import atomic, check_ending
 from twotowers.fits.judgments import Judgments, grading, judgments_of
 from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, lines, prior_check, warnings
-from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions, reduced
+from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
-from twotowers.fitting.statistics import Statistics
-from twotowers.jobs.measures import page_perplexities
 from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.page_arrays import Pages
-from twotowers.logs.simulation import Sessions
-from twotowers.methods.page_fits import page_losses
-from twotowers.methods.task import Split
+from twotowers.methods.page_fits import losses_of_pages
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
 
@@ -101,16 +98,9 @@ class Fit:
 
         None if the model has one probability for all documents, or the fit was loaded.
         """
-        source = self.estimate.source
-        if isinstance(self.model, PositionBased) and source is not None:
-            statistics, pairs = source(), self.pairs
-        elif self.log is not None and "attraction" in self.model.parts:
-            position_based = reduced(self.log, "pbm", PositionBased(), self.positions)
-            statistics, pairs = position_based.statistics, position_based.pairs
-        else:
+        if self.log is None or "attraction" not in self.model.parts:
             return None
-        assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
-        return prior_check(statistics, pairs)
+        return prior_check(self.log.count(), self.positions)
 
     def parameters(self, part: str) -> Native:
         """The fitted probabilities of one part of the model.
@@ -327,11 +317,7 @@ class Fit:
                 field="log",
                 expected="a log with the ids of the fit",
             )
-        pair = number[pages.pair]
-        place = np.broadcast_to(np.arange(where.shape[1]), where.shape)
-        sessions = [Sessions(np.arange(len(pair)), place, pages.clicks, where)]
-        split: Split = Split(pair, where, None, None, sessions=sessions)  # pyrefly: ignore[bad-argument-type]
-        return *page_losses(self.model, known, 0)(split), where
+        return *losses_of_pages(self.model, known, number[pages.pair], pages.clicks, where), where
 
     def save(self, path: str | Path) -> None:
         """Write the fit, all or nothing: the parquet file that the module describes.
@@ -365,4 +351,4 @@ METRICS = {
     "conditional": "mean_conditional_perplexity",
     "log_likelihood": "log_likelihood_clax",
 }
-"""Names of `Fit.evaluate` -> those of `twotowers.jobs.measures.page_perplexities`."""
+"""Names of `Fit.evaluate` -> those of `twotowers.claims.metrics.page_perplexities`."""

@@ -18,8 +18,7 @@ from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
-from twotowers.logs.checks import MOST_POSITIONS
-from twotowers.logs.click_log import OF_CLICKS, ClickLog, Trained, as_log
+from twotowers.logs.click_log import MOST_POSITIONS, OF_CLICKS, ClickLog, Trained, as_log
 from twotowers.models.protocol import ClickModel
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ import pyarrow as pa
 from twotowers.fitting.conditional import NEVER, fit_conditional
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.fitting.statistics import Statistics
+from twotowers.fitting.statistics import pairs_of, position_of
 from twotowers.intervals import quantile
+from twotowers.logs.counted import Counts
 
 CONDITIONAL = ("conditional", "conditional_error", "conditional_low", "conditional_high")
 """Of the conditional estimate: relative to the first position, error of the logarithm, interval."""
@@ -43,20 +44,15 @@ class PriorCheck:
     reliable: np.ndarray
 
 
-def prior_check(statistics: Statistics, pairs: pa.Table) -> PriorCheck:
-    """The evidence in the counts that a position-based model is fitted to."""
-    pair, position = (statistics.index[part][:, 0] for part in ("attraction", "examination"))
-    clicks = statistics.number * statistics.clicks[:, 0]
-    query = pd.factorize(pairs["query"].to_numpy())[0]
-    counts = PairCounts.of_arrays(
-        pair,
-        position,
-        statistics.number,
-        clicks,
-        query=query[pair],
-        factors=statistics.sizes["examination"],
+def prior_check(counts: Counts, positions: int) -> PriorCheck:
+    """The evidence in counts by query, document and position, on pages of so many positions."""
+    pair, pairs = pairs_of(counts)
+    position, query = position_of(counts), counts.columns["query"]
+    curve = fit_conditional(
+        PairCounts.of_arrays(
+            pair, position, counts.impressions, counts.clicks, query=query, factors=positions
+        )
     )
-    curve = fit_conditional(counts)
     known = (np.isfinite(curve.estimate) & (curve.reason == ""))[position]
     return PriorCheck(curve, pairs, np.bincount(pair, known, len(pairs)) > 0)
 
@@ -90,7 +86,7 @@ def lines(table: pd.DataFrame, curve: Curve) -> Iterator[str]:
             other = f"{row.conditional:.3f} ({interval})"
         yield f"  {row.position:>4} {ratio:8.3f}  {other}"
     prior = "the fit follows its prior there"
-    differ = differing(table, curve.queries)
+    differ = differing(table, curve.queries[table["position"] - 1])
     if differ.any():
         some = _listed(table["position"].to_numpy()[differ])
         yield f"warning: they differ by more than their errors at position {some}, and {prior}"

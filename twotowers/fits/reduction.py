@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError, check_range
 from twotowers.fitting.statistics import Statistics, Totals, sufficient
-from twotowers.logs.checks import MOST_POSITIONS
-from twotowers.logs.click_log import ClickLog, check_clicks, check_pages
+from twotowers.logs.click_log import MOST_POSITIONS, ClickLog, check_clicks, check_pages
 from twotowers.logs.page_arrays import Pages, page_arrays
 from twotowers.logs.sessions import EQUAL
 from twotowers.models.protocol import CELLS, ClickModel

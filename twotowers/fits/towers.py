@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, xlogy
 
+from twotowers.claims.metrics import perplexities
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.own_log import Divided
 from twotowers.fits.fit import means_of
 from twotowers.fits.reduction import pages_to_predict, predictions
 from twotowers.jobs.gates import fall_at_limit, totals
-from twotowers.jobs.measures import perplexities
 from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.counts import Counts
 from twotowers.logs.described import inputs_of

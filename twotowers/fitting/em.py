@@ -60,9 +60,9 @@ from twotowers.errors import InputError
 from twotowers.fitting.ascent import run_em
 from twotowers.fitting.duplicates import DuplicateGroups
 from twotowers.fitting.estimates import Estimate
-from twotowers.fitting.prior import NOTHING, Prior
+from twotowers.fitting.prior import NOTHING, Prior, shares_of
 from twotowers.fitting.statistics import Statistics, Totals
-from twotowers.fitting.steps import EMState, shares_of
+from twotowers.fitting.steps import EMState
 from twotowers.models.protocol import ClickModel, of_documents
 
 

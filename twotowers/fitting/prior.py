@@ -1,4 +1,4 @@
-"""What a fit of a click model imagines beside the clicks.
+"""What a fit of a click model imagines beside the clicks, and the shares that follow.
 
 >>> Prior(1, 5).of("attraction"), Prior(parts={"attraction": (1, 2)}).of("examination")
 ((1, 5), (0.0, 0.0))
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from twotowers.errors import InputError
 
@@ -58,3 +60,11 @@ def pseudo_counts(prior: float, prior_mean: float) -> Prior:
             expected=f"1 to {MOST:g}, and a mean between 0 and 1",
         )
     return Prior(prior - 1, (prior - 1) / prior_mean)
+
+
+def shares_of(
+    successes: np.ndarray, trials: np.ndarray, before: np.ndarray | float = np.nan
+) -> np.ndarray:
+    """[size] shares of successes. A probability without trials keeps its value in `before`."""
+    shares = np.minimum(successes / np.where(trials > 0, trials, 1), 1)
+    return np.where(trials > 0, shares, before)

@@ -23,7 +23,7 @@ import numpy as np
 
 from twotowers.files.blocks import blocks, in_order
 from twotowers.fitting.chains import Chain
-from twotowers.fitting.prior import NOTHING, Prior
+from twotowers.fitting.prior import NOTHING, Prior, shares_of
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.chances import Chance, Share
 from twotowers.models.protocol import PAGES, PER_DOCUMENT, ClickModel, Credits, losses, of_documents
@@ -42,14 +42,6 @@ def credits_of(
     if model.counts is not None:
         return model.counts(clicks, where)
     return model.expectations(chances, clicks, where)
-
-
-def shares_of(
-    successes: np.ndarray, trials: np.ndarray, before: np.ndarray | float = np.nan
-) -> np.ndarray:
-    """[size] shares of successes. A probability without trials keeps its value in `before`."""
-    shares = np.minimum(successes / np.where(trials > 0, trials, 1), 1)
-    return np.where(trials > 0, shares, before)
 
 
 def slices_of(sizes: Mapping[str, int]) -> dict[str, slice]:

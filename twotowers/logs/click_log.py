@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,18 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.files.artefacts import files_of
+from twotowers.files.artefacts import check_target, files_of
 from twotowers.files.batches import is_text_file, set_encoding
 from twotowers.files.frames import Frame, Source
 from twotowers.files.progress import doing
-from twotowers.logs.checks import bytes_of, check_out, check_pages_of
 from twotowers.logs.counted import CELL, MEMORY, Counts, Mixed
 from twotowers.logs.frames import PANDAS, source_of
 from twotowers.logs.layouts import Layout, all_wrong, parts_of, recognised
 from twotowers.logs.log import Block, Further, Log
 from twotowers.logs.numbering import Ids
 from twotowers.logs.opening import FORMATS, open_log
-from twotowers.logs.sessions import OWN, TIME, Stream, Unsorted, check_free
+from twotowers.logs.sessions import OWN, TIME, Stream, Unsorted
 from twotowers.logs.strays import left_out
 from twotowers.logs.unusual import unusual
 from twotowers.randomness import stream
@@ -35,8 +32,8 @@ BOTS = ("keep", "drop")
 """What to do with users, or pages, that are out of line."""
 KNOWN = (*CELL, "last_click")
 """Columns that are read, or follow from those that are read, without being asked for."""
-
-
+MOST_POSITIONS = 1000
+"""Memory of a fit grows with the square of the positions."""
 OF_CLICKS = "`clicks.log()`, the log of simulated clicks,"
 
 
@@ -45,14 +42,6 @@ class Trained:
 
     Their modules import JAX, and are not imported for anything else. None of them is a log.
     """
-
-
-class Folder:
-    """A folder for temporary files, which is removed with the last log that uses it."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="twotowers-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 @dataclass(eq=False)
@@ -119,13 +108,6 @@ class ClickLog(Log):
             settings["columns"] = {**self.layout.columns, **time}
         return {"format": self.layout.format, **settings}
 
-    @property
-    def own_pages(self) -> list[str]:
-        """The columns that hold what the source calls a page, where it says that."""
-        session = self.layout.columns.get("session", "session")
-        names = {"rows": self.settings.get("page") or [session], "ubi": ["query_id"]}
-        return [OWN + name for name in names.get(self.layout.format, ())]
-
     def holding(self, columns: Iterable[str] = ()) -> Any:
         """The log as it was read, with some further columns: a `Log`, or `Counts`. It is kept."""
         missing = {*columns} - {*KNOWN}
@@ -171,7 +153,7 @@ class ClickLog(Log):
         check_pages(self)
         held = self.holding()
         if not self._checked:
-            check_pages_of(held, self.source)
+            _check_lengths(held, self.source)
             self._checked = True
         return held.blocks
 
@@ -221,13 +203,6 @@ class ClickLog(Log):
     def portions(self, by: Sequence[str] = CELL, **further: Further) -> Iterator[Counts]:
         """What `count` gives, some rows at a time."""
         return self.holding({*by} - {*further}).portions(by, **further)
-
-    def cell_columns(self, bias: Sequence[str] = ()) -> list[str]:
-        """The columns of a file of cells: lanes, split, query, document, position and `bias`."""
-        check_free([*bias])
-        no_lanes = {*bias, *KNOWN, "split", "user"}
-        lanes = [name for name in self.holding(bias).page_columns if name not in no_lanes]
-        return [*lanes, "split", *CELL, *bias]
 
     def split(self, shares: Mapping[str, float], *, seed: int = 0) -> dict[str, ClickLog]:
         """Divide the pages at random.
@@ -287,7 +262,7 @@ class ClickLog(Log):
 
     def check_out(self, out: str | Path, *endings: str) -> None:
         """Raise InputError if a file cannot be written there, or would replace one of the log's."""
-        check_out(self.source, out, *endings)
+        check_target(out, self.source, *endings)
 
 
 def read_log(
@@ -440,3 +415,26 @@ def check_pages(log: ClickLog) -> None:
             field="log",
             expected="a log of pages: with a session, or with lists of documents",
         )
+
+
+def _check_lengths(log: Log, source: Source) -> None:
+    """Raise InputError if the log has no page, or if a page has no document or too many."""
+    for each in log.blocks:
+        wrong = np.flatnonzero((each.lengths < 1) | (each.lengths > MOST_POSITIONS))
+        if len(wrong):
+            raise InputError(
+                f"page {each.before + wrong[0] + 1}: it shows {each.lengths[wrong[0]]} documents",
+                path=source,
+                field="documents",
+                expected=f"1 to {MOST_POSITIONS}",
+            )
+    if not log.pages:
+        raise InputError("the log is empty", path=source)
+
+
+def bytes_of(memory: str) -> int:
+    """A size such as '2GB', in bytes."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b", memory.strip().lower())
+    if match is None:
+        raise InputError(f"{memory!r}", field="memory", expected="a size such as 2GB")
+    return max(int(float(match[1]) * 1000 ** " kmgt".index(match[2] or " ")), 1)

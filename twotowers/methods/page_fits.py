@@ -121,23 +121,35 @@ def page_losses(
     model: ClickModel, parameters: Mapping[str, np.ndarray], log: int
 ) -> Callable[[Split], tuple[np.ndarray, np.ndarray]]:
     """The function `page_losses` of `Fitted`, for the pages of one log."""
-    length = {part: _shape(kind, parameters[part]) for part, kind in model.parts.items()}
-    tables = {part: parameters[part].reshape(length[part]) for part in parameters}
 
     def of_split(split: Split) -> tuple[np.ndarray, np.ndarray]:
-        pages, pair = split.sessions[log], pair_of(split, log)
-        parts = []
-        for start in range(0, len(pair), CHUNK):
-            rows = slice(start, start + CHUNK)
-            clicks, where = pages.clicks[rows], pages.where[rows]
-            values = lay_out(tables, model.parts, pair[rows])
-            chances = {part: chance_of(each) for part, each in values.items()}
-            alone = model.marginal(chances).broadcast(clicks.shape)
-            given = model.conditional(chances, clicks)
-            parts.append([losses(chance, clicks, where) for chance in (alone, given)])
-        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+        pages = split.sessions[log]
+        pair = pair_of(split, log)
+        return losses_of_pages(model, parameters, pair, pages.clicks, pages.where)
 
     return of_split
+
+
+def losses_of_pages(
+    model: ClickModel,
+    parameters: Mapping[str, np.ndarray],
+    pair: np.ndarray,
+    clicks: np.ndarray,
+    where: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """[pages, K] losses of each click, alone and given those above it, by fitted probabilities."""
+    length = {part: _shape(kind, parameters[part]) for part, kind in model.parts.items()}
+    tables = {part: parameters[part].reshape(length[part]) for part in parameters}
+    parts = []
+    for start in range(0, len(pair), CHUNK):
+        rows = slice(start, start + CHUNK)
+        clicked, shown = clicks[rows], where[rows]
+        values = lay_out(tables, model.parts, pair[rows])
+        chances = {part: chance_of(each) for part, each in values.items()}
+        alone = model.marginal(chances).broadcast(clicked.shape)
+        given = model.conditional(chances, clicked)
+        parts.append([losses(chance, clicked, shown) for chance in (alone, given)])
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
 def chance_of(values: np.ndarray) -> Chance:

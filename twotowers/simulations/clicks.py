@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +18,7 @@ from twotowers.experiment.simulated import SimulatedLog
 from twotowers.experiment.training import SVM, LambdaMART, TowerRanker
 from twotowers.files.rankings import write_rankings
 from twotowers.jobs.policies import write_policy
-from twotowers.logs.click_log import ClickLog, Folder, Trained, read_log
+from twotowers.logs.click_log import ClickLog, Trained, read_log
 from twotowers.logs.frames import PANDAS
 from twotowers.models.protocol import ClickModel
 from twotowers.simulations.rankings import RankingSet
@@ -36,6 +39,14 @@ RANKERS: Mapping[str, tuple[type[Config], Mapping[str, Any]]] = {
     "svm": (SVM, {"share": 0.1, "cost": 200.0}),
 }
 """Rankers that are trained on labels: the class of their settings, and their defaults."""
+
+
+class Folder:
+    """A folder for temporary files, which is removed with the last object that uses it."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="twotowers-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 @dataclass(frozen=True, eq=False)
