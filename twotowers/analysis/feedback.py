@@ -233,20 +233,6 @@ def moves_after_clicks(displays: Displays | Iterable[Displays]) -> Finding:
 
     Positions are the column `position` of the factors' names. The value is how many positions a
     click moves its pair up, the mean after it compared with the mean before it; below 0, down.
-
-    Example:
-        >>> rng = np.random.default_rng(1)
-        >>> pair, factor = np.repeat(np.arange(400), 20), rng.integers(2, size=8000)
-        >>> clicks = rng.random(8000) < .4 / (1 + factor)
-        >>> alike = Displays.of_rows(pair, factor, clicks, query=pair // 4)
-        >>> moves_after_clicks(alike).p > .05
-        True
-        >>> for t in range(1, 8000):  # a click puts the document on the first place
-        ...     clicks[t] = rng.random() < .4 / (1 + factor[t])
-        ...     if t % 20 and clicks[t - 1]:
-        ...         factor[t] = 0
-        >>> moves_after_clicks(Displays.of_rows(pair, factor, clicks, query=pair // 4)).p < .001
-        True
     """
     sums = [_sums(each) for each in portions_of(displays)]
     products, squares = zip(*sums, strict=True)

@@ -89,18 +89,7 @@ def add_bias(parser: argparse.ArgumentParser) -> None:
 
 
 def log_of(options: argparse.Namespace) -> ClickLog:
-    """The log that the options name.
-
-    Example:
-        >>> import argparse
-        >>> from pathlib import Path
-        >>> _ = Path("log.csv").write_text("session,query,sku,at,clicks\\n1,7,a,0,1\\n")
-        >>> parser = argparse.ArgumentParser()
-        >>> _ = add_reader_options(parser)
-        >>> log = log_of(parser.parse_args(["log.csv", "--column", "position=at", "--first", "0"]))
-        >>> log.layout.columns["position"], log.settings
-        ('at', {'first': 0})
-    """
+    """The log that the options name."""
     settings: dict[str, Any] = {name: getattr(options, name, None) for name in SETTINGS}
     settings["listed"] = settings.pop("clicks")
     columns = _columns(options.column)

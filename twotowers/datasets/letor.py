@@ -27,11 +27,6 @@ def read_letor(path: str | Path, *, width: int, label_max: float = np.inf) -> Ra
     moved up behind the earlier ones. This takes a second copy of the features; else memory holds
     the arrays and a chunk of text. Comments (`#` to the end of the line), blank lines, CRLF line
     ends and a mark of UTF-8 are allowed.
-
-    Example:
-        >>> _ = Path("train.txt").write_text("2 qid:7 1:.5 # a comment\\n0 qid:7 2:3\\n")
-        >>> read_letor("train.txt", width=2).features.tolist()
-        [[0.5, 0.0], [0.0, 3.0]]
     """
     path = Path(path)
     if not path.is_file():

@@ -56,11 +56,6 @@ def read_batches(
     A .parquet, .csv, .tsv, .ndjson (these perhaps with .gz, .bz2 or .zst), .feather or .arrow file;
     or a frame. Text may have any of `SEPARATORS`. Columns of a csv file are text, as in the file.
     Empty text is a missing value.
-
-    Example:
-        >>> _ = Path("log.csv").write_text("query,clicks\\n7,0\\n007,1\\n")
-        >>> [batch.to_pydict() for batch in read_batches("log.csv", ["query"])]
-        [{'query': ['7', '007']}]
     """
     columns = list(dict.fromkeys(columns))
     if isinstance(path, Frame):

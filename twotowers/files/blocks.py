@@ -46,12 +46,6 @@ def in_order(
     Threads are only a few parts ahead of what has been taken, so that few results are in memory. If
     all parts have CELLS entries together or fewer, this thread works by itself, because it takes
     longer to start others.
-
-    Example:
-        >>> [int(part) for part in in_order(lambda rows: rows.start, [slice(0, 5), slice(5, 9)])]
-        [0, 5]
-        >>> list(in_order(str, []))
-        []
     """
     threads = min(cores(), len(parts)) if cells > CELLS else 1
     if threads <= 1:

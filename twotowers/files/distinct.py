@@ -10,13 +10,7 @@ import pandas as pd
 
 
 def number_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number distinct rows of integers in the order in which they occur first; and where they do.
-
-    Example:
-        >>> number, first = number_rows(np.array([[1, 2], [3, 4], [1, 2]]))
-        >>> number.tolist(), first.tolist()
-        ([0, 1, 0], [0, 1])
-    """
+    """Number distinct rows of integers in the order of their first occurrence; and where that is."""
     table = pd.DataFrame(rows)
     number = table.groupby([*table], sort=False).ngroup().to_numpy()
     return number, first_of(number)

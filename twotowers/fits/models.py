@@ -10,14 +10,7 @@ from twotowers.models.protocol import ClickModel
 
 
 def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickModel]:
-    """The name of a click model, and the model.
-
-    Example:
-        >>> model_of("pbm")[0], model_of("user_browsing")[0], type(model_of("dbn")[1]).__name__
-        ('pbm', 'ubm', 'DynamicBayesian')
-        >>> model_of("pbm+dbn")[1].models
-        ('pbm', 'dbn')
-    """
+    """The name of a click model, and the model."""
     short = {name: each for each, name in MODELS.items()}
     if isinstance(given, str) and "+" in given:
         return given, Mixed(given.split("+"))

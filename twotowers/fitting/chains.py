@@ -340,14 +340,6 @@ def information_of_chain(
         model: one that is a chain (`is_chain`).
         chances: part -> [pages, K] probabilities inside (0, 1).
         clicks, where: [pages, K] bool.
-
-    Example:
-        >>> from twotowers.models.dependent_click import DependentClick
-        >>> chances = {"attraction": np.array([[.5, .5]]), "continuation": np.array([[.5, .5]])}
-        >>> page = np.array([[True, False]]), np.ones((1, 2), bool)
-        >>> found = information_of_chain(DependentClick(), chances, *page)
-        >>> [(one, other, values.round(3).tolist()) for one, _, other, _, values in found][:2]
-        [('attraction', 'attraction', [[0.25, 0.028]]), ('attraction', 'attraction', [[0.0]])]
     """
     now = model.examined_given(chances, clicks, where)
     then, follows = next_place(now), where & next_place(where)

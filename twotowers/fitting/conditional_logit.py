@@ -58,11 +58,6 @@ def logit_moments(useful: PairCounts, theta: np.ndarray) -> Moments:
     """The exact conditional logit at log-odds `theta` [K].
 
     `useful` are pairs with some clicks and some impressions without, under several factors.
-
-    Example:
-        >>> useful = PairCounts.of_arrays([0, 0], [0, 1], [1, 1], [1, 0])
-        >>> logit_moments(useful, np.array([0, np.log(3)])).expected.round(3).tolist()
-        [0.25, 0.75]
     """
     factors = useful.factors
     starts = useful.starts

@@ -31,19 +31,7 @@ WORTH = 0.5
 
 @dataclass(frozen=True)
 class DuplicateGroups:
-    """Statistics of one pair of each kind: `kind` [pairs] of each, and `repeats` [kinds] of them.
-
-    Example:
-        Pairs 0, 2 and 3 were shown once at position 1 and clicked there.
-
-        >>> from twotowers.models.position_based import PositionBased
-        >>> found = DuplicateGroups.of(Statistics.of_cells(
-        ...     PositionBased(), np.arange(4), np.array([0, 1, 0, 0]), np.ones(4),
-        ...     np.ones(4), pairs=4, positions=2,
-        ... ))
-        >>> found.kind.tolist(), found.repeats.tolist(), len(found.statistics.number)
-        ([0, 1, 0, 0], [3, 1], 2)
-    """
+    """Statistics of one pair a kind: `kind` [pairs] of each, and `repeats` [kinds] of them."""
 
     statistics: Statistics
     kind: np.ndarray

@@ -115,15 +115,6 @@ def fit_em(
         accelerate: True makes an iteration one cycle of SQUAREM (Varadhan and Roland, 2008, their
             third step length). A cycle takes the time of about three EM steps and gets as far as
             many. False makes it one EM step.
-
-    Example:
-        >>> from twotowers.models.position_based import PositionBased
-        >>> statistics = Statistics.of_cells(
-        ...     PositionBased(), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]),
-        ...     np.full(4, 1000), np.array([800, 400, 200, 100]), pairs=2, positions=2,
-        ... )
-        >>> fit_em(statistics).parameters["examination"].round(3).tolist()
-        [1.0, 0.5]
     """
     model, given = statistics.model, start or {}
     _check(model, "expectations", "'counting'")

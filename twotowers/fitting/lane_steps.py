@@ -38,11 +38,6 @@ class FitSettings:
         averaged: whether to validate and keep an exponential average of the parameters over about
             one epoch's steps (Polyak and Juditsky, 1992). It smooths out the noise of single
             batches. False keeps the parameters of the last step.
-
-    Example:
-        >>> settings = FitSettings(learning_rate=0.01, batch=64, epochs=50, patience=3, min_delta=0)
-        >>> settings.optimizer, settings.weight_decay
-        ('adamw', 0.0001)
     """
 
     learning_rate: float

@@ -46,12 +46,6 @@ def fit_embedding(
     so the fit leaves it out. The Hessian is a diagonal bordered by few columns, so a step costs
     O(documents x factors^2). `start` [factors] of the bias logits also fixes unidentified shifts;
     zeros if None.
-
-    Example:
-        >>> clicks = [[50, 25], [80, 50]]
-        >>> optimum = fit_embedding([[100, 100], [100, 100]], clicks)
-        >>> (optimum.probability.sum(0) * 100).round(3).tolist()  # as many as were clicked
-        [130.0, 75.0]
     """
     impressions, clicks = np.asarray(impressions, float), np.asarray(clicks, float)
     shown, clicked = impressions.sum(1), clicks.sum(1)
@@ -103,11 +97,6 @@ def fit_linear(
     """Fit P(click) = sigmoid(w x_d + theta_k): relevance linear in the features, no intercept.
 
     `features` are [documents, width]; the rest is as in `fit_embedding`.
-
-    Example:
-        >>> optimum = fit_linear([[0.0], [1.0]], [[100], [100]], [[50], [80]])
-        >>> optimum.probability.round(3).tolist()
-        [[0.5], [0.8]]
     """
     features = np.asarray(features, float)
     n, c = np.asarray(impressions, float), np.asarray(clicks, float)

@@ -111,14 +111,7 @@ def write_documents(path: str | Path, batches: Iterable[tuple[np.ndarray, np.nda
 
 
 def read_documents(path: str | Path) -> Described:
-    """Read what `write_documents` wrote.
-
-    Example:
-        >>> write_documents("documents.parquet", [(np.array([9, 4]), np.eye(2))])
-        2
-        >>> read_documents("documents.parquet").rows(np.array([9, 4, 9]))
-        array([1, 0, 1])
-    """
+    """Read what `write_documents` wrote."""
     table = read_table(path, {"document": pa.int64(), "features": None})
     document = table["document"].to_numpy()
     order = np.argsort(document, kind="stable")
@@ -132,12 +125,7 @@ def read_documents(path: str | Path) -> Described:
 
 
 def inputs_of(rows: Mapping[str, Any], tables: Mapping[str, Any]) -> Any:
-    """What towers read, from rows of tables, or numbers where there is no table.
-
-    Example:
-        >>> inputs_of({"pair": np.zeros((2, 3))}, {}).shape
-        (2, 3)
-    """
+    """What towers read, from rows of tables, or numbers where there is no table."""
     named = {
         name: Gathered(tables[name], rows[name]) if name in tables else rows[name]
         for name in ("features", "pair", "bias")

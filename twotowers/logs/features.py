@@ -22,10 +22,6 @@ def read_features(given: object, called: Mapping[str, str] | None = None) -> pd.
     Args:
         given: a path, or a frame: a column `document`, perhaps `query`, and a column per feature.
         called: other names of `document` and `query`, as a log has them.
-
-    Example:
-        >>> read_features(pd.DataFrame({"price": [3, 1], "document": ["a", "b"]})).columns.to_list()
-        ['document', 'price']
     """
     source, _ = source_of(given)
     files = files_of(source)

@@ -90,15 +90,6 @@ def health(counts: Counts, log: Log | None = None) -> Health:
     log that is sorted by query, and in one of few queries, many pages equal those nearby. So the
     pages count only if there are many more of them than at the next distance. Copies at no one
     distance, as in a log that was sorted since, show in rankings that came twice (`alike`).
-
-    Example:
-        >>> import pyarrow as pa
-        >>> pages = {"query": [7, 7, 8], "documents": [[3, 1], [3], [4]],
-        ...          "clicks": [[False, True], [False], [False]]}
-        >>> log = Log.of_batches([pa.record_batch(pages)])
-        >>> found = health(log.count(), log)
-        >>> found.pairs, found.unclicked, found.without, found.unseen_queries
-        (3, 2, 2, 1)
     """
     pair, first = counts.groups(["query", "document"])
     shown, clicked = (np.bincount(pair, each) for each in (counts.impressions, counts.clicks))
@@ -125,10 +116,6 @@ def multiple(counts: np.ndarray, telling: float) -> int:
 
     It is 2 if the log was written twice. By chance, n counts of clicks are all even with a
     probability of about 2^-n. A divisor of both counts of each cell will do.
-
-    Example:
-        >>> multiple(np.array([4, 2, 0, 6]), telling=30), multiple(np.array([4, 3]), telling=30)
-        (2, 1)
     """
     if telling < TELLING or (counts % 1 != 0).any():
         return 1

@@ -163,13 +163,7 @@ def _ending(path: Path) -> str:
 def recognised(
     path: Source, *, format: str | None = None, columns: Mapping[str, str] | None = None
 ) -> Layout:
-    """The layout of a log; `columns`, our name -> the file's, as far as they are known.
-
-    Example:
-        >>> _ = Path("log.csv").write_text("sid,q,sku,rank,click\\n1,7,a,1,0\\n")
-        >>> recognised("log.csv").columns["document"], recognised("log.csv").format
-        ('sku', 'rows')
-    """
+    """The layout of a log; `columns`, our name -> the file's, as far as they are known."""
     given = dict(columns or {})
     first = files_of(path)[0]
     if isinstance(first, Path) and not first.is_file():

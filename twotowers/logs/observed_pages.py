@@ -152,15 +152,7 @@ def divide_parts(
     seed: int,
     path: str | Path,
 ) -> dict[str, np.ndarray]:
-    """Divide pages by the parts of their log: the rows of each split, in order.
-
-    Example:
-        >>> portions = {"train": Portion(["b"], first=0.5), "validation": Portion(["a"], share=0.5),
-        ...             "test": Portion(["a"], share=0.5)}
-        >>> found = divide_parts(np.array([*"aabb"]), np.zeros(4), portions, seed=0, path="log")
-        >>> found["train"].tolist(), np.sort([*found["validation"], *found["test"]]).tolist()
-        ([2], [0, 1])
-    """
+    """Divide pages by the parts of their log: the rows of each split, in order."""
     known, taken, divided_rows = sorted(set(part)), {}, {}
     for split, portion in portions.items():
         for name in portion.parts:

@@ -2,7 +2,19 @@
 
 A format's file has a function `read(path, *, ...)`, whose parameters are its settings. Its constant
 `LAYOUT` says in words what a row of such a log is, and `COUNTED = True` that it is a cell. No list
-is kept: a new file is a new format.
+is kept: a new file is a new format. Settings of the same name mean the same:
+
+    columns          our name -> the file's. Other columns have our names, or usual ones
+                     (`twotowers.logs.layouts.USUAL`)
+    lanes            further columns to keep, a value per page; none has the name of one of ours
+    bias             the same, with a value per document: bias features
+    split            of all pages, if no column has it
+    strays           clicks on documents that are not on the page: 'drop', or 'error'
+    repeats          further clicks on a document of one page, and pages that list a document twice
+                     and do not say which was clicked: 'drop', or 'error'
+    keys             whether to keep what tells pages apart, as columns `page:` and their names
+
+Pages are read in the types of `twotowers.logs.sessions`. What was dropped is counted.
 """
 
 from __future__ import annotations
@@ -141,14 +153,6 @@ def only_seen(log: Stream, further: int) -> Stream:
     below the lowest click on. Of a page without clicks it keeps the first `further` documents.
     Pages of which nothing was seen are left out, and counted (`pages_not_seen`), as are the
     documents that are left out of all pages (`documents_not_seen`).
-
-    Example:
-        >>> page = pa.record_batch(
-        ...     {"split": ["a"], "query": [7], "documents": [[3, 1, 2]], "clicks": [[1, 0, 0]]}
-        ... )
-        >>> cut = only_seen(Stream([page]), 1)
-        >>> [batch["documents"].to_pylist() for batch in cut.batches], cut.seen
-        ([[[3, 1]]], {'documents_not_seen': 1, 'pages_not_seen': 0})
     """
     return Stream(_cut(log, further), log.seen)
 

@@ -86,11 +86,6 @@ def write_sessions(
     The file has the same bytes however the pages are cut into batches. They have the columns that
     the module describes, all the same. Numbers of `seen`, for the metadata, are read after the last
     batch.
-
-    Example:
-        >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
-        >>> write_sessions("sessions.parquet", [pa.table(page)])
-        1
     """
     return write_batches(path, _alike(batches, path), group=GROUP, seen=seen, schema=EMPTY)
 
@@ -123,13 +118,6 @@ def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.Record
 
     The file may be another program's, with other kinds of integers, text and lists. An empty log
     yields one empty batch.
-
-    Example:
-        >>> page = {"split": ["train"], "query": [7], "documents": [[3, 1]], "clicks": [[0, 1]]}
-        >>> write_sessions("sessions.parquet", [pa.table(page)])
-        1
-        >>> [batch["clicks"].to_pylist() for batch in read_sessions("sessions.parquet")]
-        [[[False, True]]]
     """
     yield from ahead(_read(path, batch))
 

@@ -48,15 +48,6 @@ def stream_sessions(
         lengths: [queries] documents of each query, at most `positions`.
         queries, documents: [queries], [queries, positions] ids by index; None for the indices.
         lanes: lane columns, one value each.
-
-    Example:
-        >>> pages = stream_sessions(
-        ...     np.array([[1, 0]]), np.ones((1, 2, 2)), np.array([2]), sessions=3, temperature=0,
-        ...     rng=np.random.default_rng(0), split="train", lanes={"strength": 1.0},
-        ... )
-        >>> [batch.to_pylist()[0] for batch in pages]  # doctest: +NORMALIZE_WHITESPACE
-        [{'strength': 1.0, 'split': 'train', 'query': 0, 'documents': [1, 0],
-          'clicks': [True, True]}]
     """
     lengths = np.asarray(lengths)
     number, length = order.shape

@@ -39,14 +39,6 @@ def left_out(seen: Mapping[str, int], above: float = 0.0) -> Iterator[str]:
     Only what is a larger share than `above` of all clicks, pages, or impressions; if above 0,
     without what nothing was lost by: further clicks on a document, positions, users and times that
     are missing, and bots.
-
-    Example:
-        >>> [*left_out({"clicks": 9, "clicks_off_page": 3, "clicks_without_query": 1})]
-        ['clicks on documents that are not on their page: 3 (30%)', \
-'clicks of queries that the log does not have: 1 (10%)']
-        >>> [*left_out({"pages": 8, "pages_of_bots": 2, "pages_missing_positions": 9})]
-        ['pages that miss positions, and keep those of their documents: 9 (90%)', \
-'pages of users, or pages, that are out of line: 2 (20%)']
     """
     clicks = ("clicks", "clicks_without_query", "clicks_without_document")
     inside = (

@@ -62,21 +62,11 @@ def read(path: str | Path, *, bias: Sequence[str] = (), repeats: str = "drop") -
     Args:
         path: a feather or parquet file, or a pattern such as `parts/part-*_split-*.feather`.
         bias: further columns of documents to keep, such as `serp_height`.
-        repeats: 'drop' or 'error': further clicks on a document of one page.
 
     Returns:
-        Pages as `twotowers.logs.sessions` describes, with the bias feature `positions`. Documents
+        Pages with the bias feature `positions`. Documents
         are in order of position. A document is a number below 2^63, a hash of query and address,
         and a query is a hash. `split` is `part-2` of a file with such a name, or else `log`.
-
-    Examples:
-        >>> import pyarrow.feather
-        >>> rows = {"query_no": [4, 4], "query_md5": ["a", "a"], "url_md5": ["x", "y"]}
-        >>> rows |= {"position": [1, 3], "click": [0, 1]}
-        >>> pa.feather.write_feather(pa.table(rows), "part-0_split-1.feather")
-        >>> (page,) = next(iter(read("part-*.feather").batches)).to_pylist()
-        >>> page["split"], page["positions"], page["clicks"]
-        ('part-0', [1, 3], [False, True])
     """
     check_free([*bias, POSITIONS])
     tally = Tally(path, repeats=repeats)

@@ -36,27 +36,12 @@ def read(
 ) -> Stream:
     """Read csv, parquet or feather files, a row per cell, or a row per impression.
 
-    Args:
-        path: the file, or a pattern of files such as `part-*`.
-        columns: our name -> the file's, for split, query, document, position, impressions,
-            clicks, lanes and bias features. Other columns have these names, or usual ones
-            (`twotowers.logs.layouts.USUAL`). Without impressions, a row is one impression, and
-            has one click or none.
-        lanes: further columns to keep. None has the name of a column of ours.
-        bias: further columns to keep, which tell cells apart. As for lanes.
-        split: the split of all cells, if no column has it.
+    Without impressions, a row is one impression, and has one click or none.
 
     Returns:
         Batches with lane columns, split, query, document (int64 or string), position (int32),
         bias features, impressions, clicks (int64). A cell may occur twice. Cells that were never
         shown are left out. Impressions and clicks are counted.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> text = "query,document,position,impressions,clicks\\n7,x,1,20,3\\n"
-        >>> _ = Path("cells.csv").write_text(text)
-        >>> [batch["clicks"].to_pylist() for batch in read("cells.csv").batches]
-        [[3]]
     """
     named_in = {
         file: named(file, REQUIRED, columns, [*lanes, *bias], ("impressions", "split"))

@@ -42,28 +42,8 @@ def read(
     """Read a parquet or feather file, a row per result page; or, with a column `page_count`, a row
     for so many equal pages.
 
-    Args:
-        path: the file, or a pattern of files such as `part-*`.
-        columns: our name -> the file's, for split, query, documents, clicks, user, page_count,
-            lanes and bias features. Other columns have these names, or usual ones
-            (`twotowers.logs.layouts.USUAL`). Without a query all pages have query 0.
-        lanes: further columns to keep, a value per page. None has the name of a column of ours.
-        bias: further columns to keep: bias features, a list per page. As for lanes.
-        clicks: 'flags', a number of clicks per document; or 'documents', the clicked documents.
-        split: the split of all pages, if no column has it.
-        strays: 'drop' or 'error': clicks on documents that are not on the page.
-        repeats: 'drop' or 'error': further clicks on a document of one page.
-
-    Returns:
-        Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks.
-
-    Examples:
-        >>> import pyarrow.parquet as pq
-        >>> pages = {"query_id": [7], "query_doc_ids": [[30, 10]], "clicks": [[0, 2]]}
-        >>> pq.write_table(pa.table(pages), "pages.parquet")
-        >>> log = read("pages.parquet")
-        >>> [batch["clicks"].to_pylist() for batch in log.batches], log.seen["repeated_clicks"]
-        ([[[False, True]]], 1)
+    Without a query all pages have query 0. `clicks` are 'flags', a number of clicks per document;
+    or 'documents', the clicked documents.
     """
     check_choice(clicks, CLICKS, field="clicks")
     tally = Tally(path, strays=strays, repeats=repeats)

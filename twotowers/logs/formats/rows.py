@@ -53,34 +53,13 @@ def read(
     (`twotowers.logs.log.Log.of_batches` makes numbers of it).
 
     Args:
-        path: the file, or a pattern of files such as `part-*`.
-        columns: our name -> the file's, for session, split, query, document, position, clicks,
-            user, lanes and bias features. Other columns have these names, or usual ones
-            (`twotowers.logs.layouts.USUAL`). Without a position the order of rows is the order
-            of documents.
+        columns: without a position the order of rows is the order of documents.
         page: columns of the file that together tell pages apart, such as a visit and the query.
-        lanes: further columns to keep, one value per page. None has the name of a column of ours.
-        bias: further columns to keep, one value per document. As for lanes.
         first: the number of the first position.
         gaps: where positions are missing, 'keep' those of the others, 'close' to number the
             documents of a page anew, or 'error'.
-        split: the split of all pages, if no column has it.
-        repeats: 'drop' or 'error': further clicks on a document of one page.
         together: whether the rows of a page follow each other. `Unsorted` is raised if they do not;
             with False, the rows are sorted.
-        keys: whether to keep what tells pages apart: columns `page:` and the name in the file.
-
-    Returns:
-        Pages as `twotowers.logs.sessions` describes, with the positions of their documents, and the
-        number of dropped clicks.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> text = "session,query,document,position,clicks\\na,7,x,1,0\\na,7,y,2,1\\nb,7,y,1,0\\n"
-        >>> _ = Path("rows.csv").write_text(text)
-        >>> batches = read("rows.csv").batches
-        >>> [page for batch in batches for page in batch["documents"].to_pylist()]
-        [['x', 'y'], ['y']]
     """
     check_choice(gaps, GAPS, field="gaps")
     check_range(first, field="first", low=0, high=LONGEST, whole=True)

@@ -72,27 +72,13 @@ def read(
         actions: names of actions that are clicks.
         shown: 'hits', or 'impressions' for a log whose users did not see all hits, or the name of
             the action that is an impression, if it is another than `impression` or `view`.
-        split: of all pages.
-        strays: 'drop' or 'error': clicks on documents that are not on the page.
-        repeats: 'drop' or 'error': further clicks on a document of one page, and pages that list a
-            document twice.
-        keys: whether to keep `query_id` as the column `page:query_id`.
 
     Returns:
-        Pages as `twotowers.logs.sessions` describes, in order of time. Also counted, if there are
+        Pages in order of time. Also counted, if there are
         any: clicks_without_query and clicks_without_document, which belong to no page; clicks at
         other positions than their hit; repeated_queries, of which the first text and the first hits
         count; pages with missing positions; impressions that name no document; and pages left out,
         since they have no id, no text, no document, a document twice, or no positions.
-
-    Examples:
-        >>> _ = Path("ubi.ndjson").write_text(
-        ...     '{"query_id": "a", "user_query": "tv", "query_response_hit_ids": ["x", "y"]}\\n'
-        ...     '{"query_id": "a", "action_name": "click", "event_attributes":'
-        ...     ' {"object": {"object_id": "y"}, "position": {"ordinal": 2}}}\\n'
-        ... )
-        >>> [batch["clicks"].to_pylist() for batch in read("ubi.ndjson").batches]
-        [[[False, True]]]
     """
     actions = check_names(actions, field="actions", of="actions", example=CLICKS[0])
     tally = Tally(path, strays=strays, repeats=repeats)

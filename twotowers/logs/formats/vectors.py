@@ -45,27 +45,9 @@ def read(
 ) -> Stream:
     """Read pages, without the features of their documents; see `documents_of`.
 
-    Args:
-        path: a parquet or feather file, or a pattern such as `part-*split-*.parquet`.
-        columns: our name -> the file's, for features, clicks, query, split, user and bias features.
-            Other columns have these names, or usual ones (`twotowers.logs.layouts.USUAL`).
-            Without a query all pages have query 0.
-        bias: further columns to keep: bias features, a list per page, such as the positions that
-            documents without content left free.
-        split: of all pages.
-        repeats: 'drop' or 'error': further clicks on a document of one page.
-
-    Returns:
-        Pages as `twotowers.logs.sessions` describes, and the number of dropped clicks. A document
-        is a number below 2^63. Its position is its place in the list.
-
-    Examples:
-        >>> import pyarrow.parquet as pq
-        >>> page = {"features": [[[0.5, 1.0], [2.0, 0.0]]], "clicks": [[0, 1]]}
-        >>> pq.write_table(pa.table(page), "part-0_split-0.parquet")
-        >>> log = read("part-*_split-0.parquet")
-        >>> [batch["clicks"].to_pylist() for batch in log.batches]
-        [[[False, True]]]
+    A document is a number below 2^63. Its position is its place in the list; a bias feature may
+    have that with the places that documents without content left free. Without a query all pages
+    have query 0.
     """
     tally = Tally(path, repeats=repeats)
     files = [

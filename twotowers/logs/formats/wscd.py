@@ -36,25 +36,9 @@ def read(
     strays: str = "drop",
     repeats: str = "drop",
 ) -> Stream:
-    """Read the text, page by page.
+    """Read the text, page by page, with `ids` 'numbers' for int64, or 'text' for any other ids.
 
-    Args:
-        path: the file.
-        ids: 'numbers' for int64, or 'text' for any other ids.
-        split: the split of all pages.
-        strays: 'drop' or 'error': clicks on documents that are not on the page.
-        repeats: 'drop' or 'error': further clicks on a document of one page, and pages that list a
-            document twice.
-
-    Returns:
-        Pages as `twotowers.logs.sessions` describes, and the numbers of clicks and pages that were
-        left out. The query
-        is QueryID. The region is not kept.
-
-    Examples:
-        >>> _ = Path("wscd.txt").write_text("0\\t0\\tQ\\t7\\t1\\t30\\t10\\n0\\t5\\tC\\t10\\n")
-        >>> [batch["clicks"].to_pylist() for batch in read("wscd.txt").batches]
-        [[[False, True]]]
+    The query is QueryID. The region is not kept.
     """
     check_choice(ids, IDS, field="ids")
     tally = Tally(path, strays=strays, repeats=repeats)

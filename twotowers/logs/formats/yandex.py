@@ -34,18 +34,9 @@ def read(
 ) -> Stream:
     """Read the sample page by page.
 
-    A document counts as clicked at most once per page, so that clicks never exceed impressions.
-
-    Args:
-        path: The file, `trainSample` in PyClick.
-        split: The split of all pages.
-        strays: 'drop' or 'error': clicks on documents that are not on the page.
-        repeats: 'drop' or 'error': further clicks on a document of one page, and pages that list a
-            document twice.
-
-    Returns:
-        Pages as `twotowers.logs.sessions` describes, and the numbers of clicks and pages that were
-        left out. `query` is the source's query number times 10,000 plus its region.
+    The path is that of the file, `trainSample` in PyClick. A document counts as clicked at most
+    once per page, so that clicks never exceed impressions. `query` is the source's query number
+    times 10,000 plus its region.
     """
     tally = Tally(path, strays=strays, repeats=repeats)
     return Stream(page_batches(_sessions(Path(path), tally), split), tally.seen)
