@@ -11,7 +11,6 @@ from tests.rates import (
     PROPERTIES,
     a_factor_never_seen_stays_as_it_started,
     a_fixed_point_ends_the_iteration_early,
-    exact,
     extreme_rates_stay_finite,
     high_start,
     least_squares_relevance,
@@ -156,11 +155,3 @@ def test_a_rule_of_ones_own_may_have_settings():
         found = alternate(rates, start, Damped(share), steps=1).examination
         # No factor reaches an end of [0, 1] in this step.
         np.testing.assert_allclose(found - start, share * (plain - start), atol=1e-6)
-
-
-def test_a_fit_may_end_before_everything_rests():
-    rates = exact()
-    rough = least_squares(rates, high_start(rates), steps=4000, still=1e-3)
-    fine = least_squares(rates, high_start(rates), steps=4000)
-    assert rough.steps < fine.steps
-    np.testing.assert_allclose(rough.examination, fine.examination, atol=0.1)

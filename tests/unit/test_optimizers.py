@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +13,11 @@ from flax import nnx
 from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError
+from twotowers.experiment.training import Training
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.fitting.optimizers import DECAYING, OPTIMIZERS
+from twotowers.fitting.optimizers import DECAYING
 
+OPTIMIZERS = get_args(Training.model_fields["optimizer"].annotation)
 CENTRES = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 STEEPNESS = np.array([0.3, 1.0, 4.0], np.float32)
 SETTINGS = FitSettings(learning_rate=0.05, batch=4, steps=9, epochs=1, patience=1, min_delta=0.0)

@@ -13,8 +13,8 @@ from twotowers.errors import InputError
 from twotowers.logs import simulated_sessions as simulated
 from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.log import Log
-from twotowers.logs.sessions import read_sessions, write_sessions
-from twotowers.logs.simulated_sessions import as_batch, stream_sessions
+from twotowers.logs.sessions import page_batch, read_sessions, write_sessions
+from twotowers.logs.simulated_sessions import stream_sessions
 
 PAGES = {
     "split": ["log"] * 4,
@@ -147,7 +147,9 @@ def test_dense_sessions_become_pages(tmp_path):
     dense = simulate_sessions(
         ORDER, CHANCE, LENGTHS, sessions=300, temperature=0.5, rng=np.random.default_rng(0)
     )
-    count_sessions([as_batch(dense, split="train")], tmp_path / "c.parquet")
+    query, documents = dense.query.astype(np.int64), dense.documents.astype(np.int64)
+    page = page_batch(query, documents, dense.clicks, "train", dense.where)
+    count_sessions([page], tmp_path / "c.parquet")
     counts = cells_of(dense, 2)
     found = pq.read_table(tmp_path / "c.parquet").to_pydict()
     cell = (found["query"], found["document"], np.array(found["position"]) - 1)

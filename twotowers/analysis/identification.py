@@ -100,8 +100,9 @@ class Identification(Shown):
         evidence = link[["clicks", "swaps", "error", "share"]].reset_index(drop=True)
         return native(ends.join(evidence), self.kind)
 
-    def __str__(self) -> str:
-        return "\n".join(describe(self.report))
+    def lines(self) -> Iterator[str]:
+        """What is printed."""
+        yield from describe(self.report)
 
 
 def identify(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from twotowers.analysis.feedback import Feedback, by_user, feedback_of, needed_columns
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.files.artefacts import atomic, check_ending
+from twotowers.files.artefacts import atomic
 from twotowers.files.tables import write_csv
 from twotowers.fits.defaults import BIAS, SURE
 from twotowers.fits.defaults import ESTIMATORS as NAMES
@@ -30,7 +30,7 @@ from twotowers.identifiability.strength import (
     strength_of_log,
     weakest_link,
 )
-from twotowers.logs.click_log import ClickLog, as_log, check_clicks
+from twotowers.logs.click_log import ClickLog, as_log, check_clicks, check_out
 from twotowers.logs.frames import PANDAS, Native, both_ends, native
 from twotowers.logs.health import multiple
 from twotowers.logs.strays import left_out
@@ -257,18 +257,13 @@ class Propensities(Drawn):
         Raises:
             InputError: another ending, there is no such folder, or the file is the log itself.
         """
-        check_ending(path, *ENDINGS)
-        if self.log is not None:
-            self.log.check_out(path)
+        check_out(path, self.log, *ENDINGS)
         table = self._table()
         with atomic(path) as temporary:
             if Path(path).suffix == ".csv":
                 write_csv(table, temporary, float_format="%.6g")
             else:
                 table.to_parquet(temporary, index=False)
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
         """What is printed."""

@@ -19,7 +19,7 @@ from twotowers.files.tables import write_batches, write_csv
 from twotowers.fits.defaults import BIAS, WEIGHED_BY
 from twotowers.fits.fit import Fit
 from twotowers.fits.fitting import fit_click_model
-from twotowers.logs.click_log import ClickLog, as_log
+from twotowers.logs.click_log import ClickLog, as_log, check_out
 from twotowers.logs.counted import key_of
 from twotowers.logs.frames import Native, native
 from twotowers.logs.sessions import EQUAL, OWN
@@ -100,7 +100,7 @@ class Weights(Shown):
             InputError: another ending or another word for `per`, there is no such folder, or the
                 file is the log itself.
         """
-        self.log.check_out(path, *ENDINGS)
+        check_out(path, self.log, *ENDINGS)
         if per not in ("row", "position"):
             raise InputError(f"{per!r}", field="per", expected="'row' or 'position'")
         whole = pa.RecordBatch.from_pandas(self.table, preserve_index=False)
@@ -156,9 +156,6 @@ class Weights(Shown):
             if block.times is not None:
                 columns[EQUAL] = pa.array(np.repeat(block.times, block.lengths))
             yield pa.RecordBatch.from_pydict(columns | weighed(own))
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
         """What is printed: how much the weights cost, and what they are valid for."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.files.rankings import Rankings
+from twotowers.files.rankings import Rankings, best_rows, rank
 from twotowers.randomness import stream
 
 # Rows that are transformed at a time, so that the temporaries stay in cache.
@@ -34,7 +34,7 @@ def truncate(rankings: Rankings, top: int) -> Rankings:
 
     Lists are then in descending order of labels. Ties stay in file order.
     """
-    return rankings.take(_top_rows(rankings, top))
+    return rank(rankings, rankings.label, top=top)
 
 
 def preprocess(rankings: Rankings, *, top: int = 25, label_max: float = 4) -> Rankings:
@@ -44,7 +44,7 @@ def preprocess(rankings: Rankings, *, top: int = 25, label_max: float = 4) -> Ra
     and one copy of the kept rows.
     """
     relevant = _relevant_rows(rankings)
-    rows = _top_rows(rankings, top)
+    rows = best_rows(rankings, rankings.label, top)
     kept = rankings.take(rows[relevant[rows]])
     for start in range(0, len(kept.features), BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
@@ -78,8 +78,7 @@ def preprocess_stratified(
 
 def _stratified_rows(rankings: Rankings, most: int, rng: np.random.Generator) -> np.ndarray:
     """[kept] row numbers, in no order."""
-    offsets, query = _query_numbers(rankings)
-    lengths = np.diff(offsets)
+    query, lengths = rankings.query_of_row, rankings.lengths
     grades, grade = np.unique(rankings.label, return_inverse=True)
     cells = np.bincount(query * len(grades) + grade, minlength=len(lengths) * len(grades))
     cells = cells.reshape(len(lengths), len(grades))
@@ -133,23 +132,12 @@ def preprocess_ultra(
 
 def _ultra_rows(rankings: Rankings) -> np.ndarray:
     """[rows] bool: whether the row's query has at least two documents and a label above 0."""
-    offsets, query = _query_numbers(rankings)
-    kept = _relevant_rows(rankings) & (np.diff(offsets) > 1)[query]
+    kept = _relevant_rows(rankings) & (rankings.lengths > 1)[rankings.query_of_row]
     if not kept.any():
         raise InputError(
             "no query has two documents, one of them relevant", field="rankings", expected="one"
         )
     return kept
-
-
-def _top_rows(rankings: Rankings, top: int) -> np.ndarray:
-    """[kept] row numbers: queries in order, each with its `top` highest labels descending."""
-    offsets, query = _query_numbers(rankings)
-    # The sort by query, then by descending label, is stable. Ties keep the order of the file, and
-    # each query keeps its block of rows.
-    order = np.lexsort((-rankings.label, query))
-    place = np.arange(len(order)) - offsets[query]
-    return order[place < top]
 
 
 def _relevant_rows(rankings: Rankings) -> np.ndarray:
@@ -158,18 +146,11 @@ def _relevant_rows(rankings: Rankings) -> np.ndarray:
     No metric can tell two rankings of the other queries apart. On unscaled labels this is the
     published condition, a highest label of at least 1.
     """
-    offsets, query = _query_numbers(rankings)
-    relevant = np.maximum.reduceat(rankings.label, offsets[:-1]) > 0
+    relevant = np.maximum.reduceat(rankings.label, rankings.offsets[:-1]) > 0
     if not relevant.any():
         raise InputError(
             f"none of the {len(relevant)} queries has a relevant document",
             field="label",
             expected="a query with a label above 0",
         )
-    return relevant[query]
-
-
-def _query_numbers(rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:
-    """[queries + 1] row offsets, and [rows] the 0-based number of each row's query."""
-    offsets = rankings.offsets
-    return offsets, np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return relevant[rankings.query_of_row]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,12 +112,11 @@ class Diagnosis(Shown):
     def _repr_html_(self) -> str:
         return self._picture() + super()._repr_html_()
 
-    def __str__(self) -> str:
-        lines: list[str] = []
+    def lines(self) -> Iterator[str]:
+        """What is printed."""
         for each in self.recommendations:
-            lines.append(f"{SIGNS[each.colour]} {each.colour:<6}{each.question}")
-            lines += [f"         {each.answer}", f"         -> {each.action}"]
-        return "\n".join(lines)
+            yield f"{SIGNS[each.colour]} {each.colour:<6}{each.question}"
+            yield from (f"         {each.answer}", f"         -> {each.action}")
 
 
 def diagnose(log: object, features: object = None, bias: Sequence[str] = BIAS) -> Diagnosis:

@@ -210,14 +210,14 @@ def _pieces(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
 
 
 @lru_cache(maxsize=256)
-def _text(path: Path, version: tuple | None) -> tuple[str | None, dict, tuple[str, ...]]:
-    """How a text file is packed and written, as its beginning shows, and its columns."""
+def _text(path: Path, version: tuple | None) -> tuple[dict, tuple[str, ...]]:
+    """How a text file is written, as its beginning shows, and its columns."""
     raw = pa.OSFile(str(path))
-    codec = _codec(raw)
     with _reading(path):
-        beginning = _unpacked(raw, codec).read(BLOCK)
+        text = _unpacked(raw)
+        beginning = text.read(BLOCK)
     _OPEN.clear()
-    if codec is None:  # Unpacking closes the file.
+    if text is raw:  # Unpacking closes the file.
         _OPEN[version] = raw
     start = beginning[:FIRST]
     utf16 = start[:2] in (b"\xff\xfe", b"\xfe\xff")
@@ -236,7 +236,7 @@ def _text(path: Path, version: tuple | None) -> tuple[str | None, dict, tuple[st
     if len(beginning) == BLOCK:
         beginning = beginning[: beginning.rfind(b"\n") + 1]
     with _reading(path), pa.csv.open_csv(pa.BufferReader(beginning), **written) as file:
-        return codec, written, tuple(file.schema.names)
+        return written, tuple(file.schema.names)
 
 
 _OPEN: dict[tuple | None, pa.NativeFile] = {}
@@ -254,20 +254,17 @@ def _reading(path: Path) -> Iterator:
         raise InputError(problem, path=path, expected=expected) from error
 
 
-def _codec(raw: pa.NativeFile) -> str | None:
-    """How a text file is packed, by how it begins, whatever its name says."""
+def _unpacked(raw: pa.NativeFile) -> pa.NativeFile:
+    """A text file as text: it is packed or not by how it begins, whatever its name says."""
     start = raw.read(4)
     raw.seek(0)
-    return next((name for name, begins in PACKED.values() if start.startswith(begins)), None)
-
-
-def _unpacked(raw: pa.NativeFile, codec: str | None) -> pa.NativeFile:
+    codec = next((name for name, begins in PACKED.values() if start.startswith(begins)), None)
     return raw if codec is None else pa.CompressedInputStream(raw, codec)
 
 
 def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
     version = _version(path)
-    codec, written, names = _text(path, version)
+    written, names = _text(path, version)
     yield list(names)
     raw = _OPEN.pop(version, None) or pa.OSFile(str(path))
     raw.seek(0)
@@ -279,7 +276,7 @@ def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
         null_values=[""],
     )
     given = {**written, "convert_options": convert}
-    with _reading(path), pa.csv.open_csv(_unpacked(raw, codec), **given) as file:
+    with _reading(path), pa.csv.open_csv(_unpacked(raw), **given) as file:
         for batch in file:
             yield from _pieces(batch, rows)
 
@@ -295,7 +292,7 @@ def _json(path: Path, columns: list[str], rows: int) -> Iterator:
             return
         options = pa.json.ReadOptions(use_threads=False, block_size=BLOCK)
         raw = pa.OSFile(str(path))
-        with pa.json.open_json(_unpacked(raw, _codec(raw)), options) as file:
+        with pa.json.open_json(_unpacked(raw), options) as file:
             yield file.schema.names
             for batch in file if columns else ():
                 yield from _pieces(batch.select(columns), rows)

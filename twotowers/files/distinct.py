@@ -10,7 +10,7 @@ import pandas as pd
 
 
 def number_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number distinct rows of integers in the order of their first occurrence; and where that is."""
+    """Number distinct rows of integers by their first occurrence; and where that is."""
     table = pd.DataFrame(rows)
     number = table.groupby([*table], sort=False).ngroup().to_numpy()
     return number, first_of(number)

@@ -62,6 +62,11 @@ class Rankings:
         """[queries] int64: number of documents of each query."""
         return np.diff(self.offsets)
 
+    @property
+    def query_of_row(self) -> np.ndarray:
+        """[rows] int64: number of the query of each row, from 0."""
+        return np.repeat(np.arange(len(self.offsets) - 1), self.lengths)
+
     def first(self, queries: int) -> Rankings:
         """The first queries, or all if there are fewer."""
         return self.take(slice(self.offsets[: queries + 1][-1]))
@@ -102,11 +107,14 @@ def rank(rankings: Rankings, scores: np.ndarray, *, top: int | None = None) -> R
 
     Ties stay in order, so that documents with the same features are neighbours.
     """
-    offsets = rankings.offsets
-    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    order = np.lexsort((-scores, query))
-    place = np.arange(len(order)) - offsets[query]
-    return rankings.take(order[place < (np.inf if top is None else top)])
+    return rankings.take(best_rows(rankings, scores, top))
+
+
+def best_rows(rankings: Rankings, scores: np.ndarray, top: int | None = None) -> np.ndarray:
+    """[kept] rows of each query, by scores [rows], the highest first; the first `top`, or all."""
+    order = np.lexsort((-scores, rankings.query_of_row))
+    place = np.arange(len(order)) - rankings.offsets[rankings.query_of_row]
+    return order[place < (np.inf if top is None else top)]
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:

@@ -24,14 +24,14 @@ import pyarrow.parquet as pq
 
 from twotowers.claims.metrics import page_perplexities
 from twotowers.errors import InputError, check_options, nearest
-from twotowers.files.artefacts import atomic, check_ending
+from twotowers.files.artefacts import atomic
 from twotowers.fits.judgments import Judgments, grading, judgments_of
 from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, lines, prior_check, warnings
 from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
-from twotowers.logs.click_log import ClickLog, as_log
+from twotowers.logs.click_log import ClickLog, as_log, check_out
 from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.page_arrays import Pages
 from twotowers.methods.page_fits import losses_of_pages
@@ -72,16 +72,7 @@ class Fit:
     @cached_property
     def table(self) -> pa.Table:
         """Every fitted probability, as in a saved fit."""
-        if self.saved is not None:
-            return self.saved
-        about = self.name, self.model, self.positions, self.estimate, self.pairs
-        clicks = None
-        if self.log is not None and len(self.pairs):
-            counts = self.log.count(["query", "document"])
-            own = pa.table({name: counts.values(name) for name in counts.columns})
-            clicks = np.zeros(len(self.pairs), int)
-            clicks[pair_numbers(self.pairs, own)] = counts.clicks
-        return table_of(*about, self.conditional, clicks)
+        return table_of(self) if self.saved is None else self.saved
 
     @cached_property
     def conditional(self) -> Curve | None:
@@ -327,9 +318,7 @@ class Fit:
         Raises:
             InputError: another ending, there is no such folder, or the file is the log itself.
         """
-        check_ending(path, ".parquet")
-        if self.log is not None:
-            self.log.check_out(path)
+        check_out(path, self.log, ".parquet")
         with atomic(path) as temporary:
             pq.write_table(self.table, temporary)
 

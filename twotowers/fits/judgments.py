@@ -27,7 +27,7 @@ from twotowers.errors import InputError, check_choice, check_range
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import as_cell
 from twotowers.fits.tables import pair_numbers
-from twotowers.logs.click_log import ClickLog
+from twotowers.logs.click_log import ClickLog, check_out
 from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.report.shown import Shown
 from twotowers.report.words import numbered
@@ -112,16 +112,12 @@ class Judgments(Shown):
                     lines = (f"{k}\t{_quoted(text)}\n" for text, k in number.items())
                     files[Path(path).with_suffix(f".{name}.tsv")] = lines
         files = {Path(path): FORMATS[format](zip(*columns, strict=True)), **files}
-        if (log := self.log) is not None:
-            for each in files:
-                log.check_out(each)
+        for each in files:
+            check_out(each, self.log)
         for each, lines in files.items():
             with atomic(each) as part, part.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(lines)
         return [*files]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
     def __repr__(self) -> str:
         return f"<{len(self.table):,} judgments; {self.left_out:,} pairs without>"

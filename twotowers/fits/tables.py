@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from twotowers.fits.prior_check import CONDITIONAL
-from twotowers.fitting.curves import Curve
-from twotowers.fitting.estimates import Estimate
 from twotowers.intervals import interval
-from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
+from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION
+
+if TYPE_CHECKING:
+    from twotowers.fits.fit import Fit
 
 COLUMNS = {
     "part": pa.string(),
@@ -37,18 +38,16 @@ KNOWN = ("error", "low", "high", "trials", "impressions")
 """Columns that say what an estimate rests on."""
 
 
-def table_of(
-    name: str,
-    model: ClickModel,
-    positions: int,
-    estimate: Estimate,
-    pairs: pa.Table,
-    conditional: Curve | None,
-    clicks: np.ndarray | None,
-) -> pa.Table:
-    """Every fitted probability that was tried, from attributes of a `Fit`, and [pairs] clicks."""
+def table_of(fit: Fit) -> pa.Table:
+    """Every fitted probability that was tried."""
     tables: list[pa.Table] = []
-    known = estimate.intervals
+    model, pairs, estimate, conditional = fit.model, fit.pairs, fit.estimate, fit.conditional
+    known, clicks = estimate.intervals, None
+    if fit.log is not None and len(pairs):
+        counts = fit.log.count(["query", "document"])
+        own = pa.table({column: counts.values(column) for column in counts.columns})
+        clicks = np.zeros(len(pairs), int)
+        clicks[pair_numbers(pairs, own)] = counts.clicks
     ids = {column.name: column.type for column in pairs.schema}
     schema = pa.schema([(column, kind or ids[column]) for column, kind in COLUMNS.items()])
     for part, kind in model.parts.items():
@@ -67,11 +66,8 @@ def table_of(
             own |= {"position": position + 1, "last_click": last}
         own |= {"probability": values, "trials": estimate.trials[part], **vars(known[part])}
         tables.append(_rows(part, own, schema).filter(pa.array(estimate.trials[part] > 0)))
-    about = {
-        "model": name,
-        "positions": str(positions),
-        "prior": json.dumps(asdict(estimate.prior)),
-    }
+    prior = json.dumps(asdict(estimate.prior))
+    about = {"model": fit.name, "positions": str(fit.positions), "prior": prior}
     return pa.concat_tables(tables).replace_schema_metadata(about)
 
 

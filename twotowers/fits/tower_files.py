@@ -21,7 +21,8 @@ from flax import nnx
 
 from twotowers.errors import InputError
 from twotowers.experiment.parts import Part
-from twotowers.files.artefacts import atomic, check_ending
+from twotowers.files.artefacts import atomic
+from twotowers.logs.click_log import check_out
 from twotowers.logs.features import KEYS
 
 TOWERS = "towers"
@@ -30,9 +31,7 @@ TOWERS = "towers"
 
 def save_towers(fit: Any, path: str | Path) -> None:
     """Write a fit, all or nothing; see `LogTowers.save`."""
-    check_ending(path, ".parquet")
-    if fit.log is not None:
-        fit.log.check_out(path)
+    check_out(path, fit.log, ".parquet")
     model, read = fit.setting.model, fit.read
     own: dict[str, Any] = {"kind": model.kind, **asdict(model.of), "features": model.features}
     own |= {"tower": _named(model.tower), "examination": _named(model.examination.kind)}

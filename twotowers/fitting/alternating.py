@@ -143,25 +143,22 @@ def alternate(
     *,
     steps: int,
     relevance: np.ndarray | float = 0.5,
-    still: float = 0.0,
-    dtype=np.float32,
 ) -> RateEstimate:
-    """Repeat a rule's step until no parameter moves by more than `still`, `steps` times at most.
+    """Repeat a rule's step until no parameter moves, `steps` times at most.
 
     The start is `examination` [lanes, factors] and `relevance`, a number, [features] or [lanes,
     features], in [0, 1]. Only rules that are `at_once` use that of r; others compute r from o.
-    `float64` needs JAX's `jax_enable_x64`.
     """
     shape = len(rates.rate), rates.features
-    layout = lay_out(rates, dtype)
-    r = layout.by_layer(np.broadcast_to(relevance, shape), dtype)
-    o = jnp.asarray(examination, dtype)
-    number, r, o = _iterate(layout, r, o, jnp.int32(steps), still, rule)
+    layout = lay_out(rates)
+    r = layout.by_layer(np.broadcast_to(relevance, shape), np.float32)
+    o = jnp.asarray(examination, np.float32)
+    number, r, o = _iterate(layout, r, o, jnp.int32(steps), rule)
     return RateEstimate(layout.by_feature(r, rates.features), np.asarray(o), int(number))
 
 
 @partial(jax.jit, static_argnames="rule")
-def _iterate(layout: Layout, r: list[list[jax.Array]], o: jax.Array, steps, still, rule: Rule):
+def _iterate(layout: Layout, r: list[list[jax.Array]], o: jax.Array, steps, rule: Rule):
     """Number of steps done, r per block and layer, and o."""
 
     def relevance(examined, former):
@@ -198,7 +195,7 @@ def _iterate(layout: Layout, r: list[list[jax.Array]], o: jax.Array, steps, stil
 
     def unfinished(state):
         number, moved, *_ = state
-        return (number < steps) & ((number == 0) | (moved > still))
+        return (number < steps) & ((number == 0) | (moved > 0))
 
     start = jnp.int32(0), jnp.zeros((), o.dtype), o, o, r
     number, _, before, o, r = jax.lax.while_loop(unfinished, step, start)

@@ -27,7 +27,7 @@ class FitSettings:
         learning_rate: learning rate of the optimiser, in [1e-9, 10].
         weight_decay: decoupled weight decay of all parameters, in [0, 10]. None is Optax's default
             (1e-4 for AdamW), or 0 for an optimiser without weight decay.
-        optimizer: one of `twotowers.fitting.optimizers.OPTIMIZERS`.
+        optimizer: a function of Optax (`twotowers.experiment.training`).
         batch: units (queries or sessions) per step, 1 or more.
         steps: steps per epoch, 1 or more. The validation loss is computed after each epoch. If
             None, an epoch is one pass over the units with data in the lane's log, and its last

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from twotowers.errors import InputError
 
-OPTIMIZERS = ("adagrad", "adam", "adamw", "sgd")
-"""Functions of Optax."""
-
 DECAYING = {"adamw": 1e-4}
 """Optimiser with a weight decay -> Optax's default of it."""
 

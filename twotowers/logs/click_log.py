@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.files.artefacts import check_target, files_of
+from twotowers.files.artefacts import check_ending, check_target, files_of
 from twotowers.files.batches import is_text_file, set_encoding
 from twotowers.files.frames import Frame, Source
 from twotowers.files.progress import doing
@@ -260,10 +260,6 @@ class ClickLog(Log):
         """The log with the documents of each page at the positions 1, 2 and so on."""
         return replace(self, _held=self.holding().closed()) if self.gaps else self
 
-    def check_out(self, out: str | Path, *endings: str) -> None:
-        """Raise InputError if a file cannot be written there, or would replace one of the log's."""
-        check_target(out, self.source, *endings)
-
 
 def read_log(
     source: object,
@@ -404,6 +400,15 @@ def check_clicks(log: ClickLog, impressions: float, clicks: float) -> None:
 def as_log(given: object) -> ClickLog:
     """The log itself, or `read_log` of what was given."""
     return given if isinstance(given, ClickLog) else read_log(given)
+
+
+def check_out(out: str | Path, log: ClickLog | None, *endings: str) -> None:
+    """Raise InputError if a file of an answer, which has one of `endings`, cannot be written there,
+    or would replace one of its log's; None if that is not known."""
+    if endings:
+        check_ending(out, *endings)
+    if log is not None:
+        check_target(out, log.source)
 
 
 def check_pages(log: ClickLog) -> None:

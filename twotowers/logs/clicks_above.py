@@ -32,15 +32,14 @@ ENOUGH = 10
 class Dependence:
     """How the odds of a click change with a click above it: their ratio, with its 95 % interval.
 
-    `p` is of ratio 1, two-sided; `strata` and `queries` are those that the estimate rests on: pairs
-    at a position, and their queries. NaN, and `reason`, where there is no estimate or no interval.
+    `p` is of ratio 1, two-sided; `queries` are those that the estimate rests on. NaN, and `reason`,
+    where there is no estimate or no interval.
     """
 
     ratio: float
     low: float
     high: float
     p: float
-    strata: int
     queries: int
     reason: str
 
@@ -72,17 +71,17 @@ def clicks_above(log: Log) -> Dependence:
     n = a + b + c + d
     _, query = np.unique(counts.columns["query"][first][telling], return_inverse=True)
     r, s = (np.bincount(query, each / n) for each in (a * d, b * c))
-    strata, queries = len(n), len(r)
+    queries = len(r)
     nan = float("nan")
     if not (r.sum() > 0 and s.sum() > 0):
         reason = "no pair was shown at one position with and without a click above, and clicked"
-        return Dependence(nan, nan, nan, nan, strata, queries, reason)
+        return Dependence(nan, nan, nan, nan, queries, reason)
     ratio = float(r.sum() / s.sum())
     if queries < ENOUGH:
         reason = f"only {queries} queries tell, fewer than {ENOUGH}"
-        return Dependence(ratio, nan, nan, nan, strata, queries, reason)
+        return Dependence(ratio, nan, nan, nan, queries, reason)
     each = r / r.sum() - s / s.sum()
     error = float(np.sqrt((each**2).sum() * queries / (queries - 1)))
     p = float(2 * stdtr(queries - 1, -abs(np.log(ratio)) / error)) if error else 1.0
     low, high = map(float, np.exp(interval(np.log(ratio), error, queries - 1)))
-    return Dependence(ratio, low, high, p, strata, queries, "")
+    return Dependence(ratio, low, high, p, queries, "")

@@ -215,15 +215,6 @@ def bias_features(schema: pa.Schema) -> list[str]:
     ]
 
 
-def lane_columns(schema: pa.Schema) -> list[str]:
-    """The columns besides the fixed ones that are not lists."""
-    return [
-        each.name
-        for each in schema
-        if not _is_list(each.type) and each.name not in {*REQUIRED, "user"}
-    ]
-
-
 # The schema
 
 
@@ -268,8 +259,8 @@ def conform(batch: pa.RecordBatch, path: str | Path | None, row: int = 0) -> pa.
     check_columns(batch.schema, path)
     rows = Rows(path, row)
     columns = {each.name: _column(batch[each.name], each.name, rows) for each in batch.schema}
-    lengths = columns["documents"].value_lengths()
-    for name in ("clicks", *bias_features(batch.schema)):
+    lengths, inside = columns["documents"].value_lengths(), bias_features(batch.schema)
+    for name in ("clicks", *inside):
         found = columns[name].value_lengths()
         rows.check(
             pc.equal(found, lengths),
@@ -277,9 +268,8 @@ def conform(batch: pa.RecordBatch, path: str | Path | None, row: int = 0) -> pa.
             lambda at, found=found: f"{found[at]} values and {lengths[at]} documents",
             "a value per document",
         )
-    order = [*(name for name in columns if name not in REQUIRED), *REQUIRED]
-    lanes = [name for name in order if name in lane_columns(batch.schema)]
-    others = [name for name in order if name not in {*REQUIRED, *lanes}]
+    lanes = [name for name in columns if name not in {*REQUIRED, "user", *inside}]
+    others = [name for name in columns if name not in {*REQUIRED, *lanes}]
     return pa.RecordBatch.from_pydict(
         {name: columns[name] for name in (*lanes, *REQUIRED, *others)}
     )

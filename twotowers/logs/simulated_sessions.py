@@ -66,8 +66,12 @@ def stream_sessions(
             raise InputError(
                 f"the shape is {clicked.shape}", field="clicks", expected=f"{shown.shape}"
             )
-        page = Sessions(query, shown, clicked.astype(bool) & where, where)
-        yield as_batch(page, split=split, queries=queries, documents=documents, lanes=lanes)
+        clicked = clicked.astype(bool) & where
+        if documents is not None:
+            # Behind the end of a list an index can have any value.
+            shown = np.asarray(documents)[query[:, None], np.where(where, shown, 0)]
+        query = query if queries is None else np.asarray(queries)[query]
+        yield page_batch(_plain(query), _plain(shown), clicked, split, where, lanes)
 
 
 def _independent(probability: np.ndarray) -> Sampler:
@@ -76,23 +80,6 @@ def _independent(probability: np.ndarray) -> Sampler:
         return rng.random(chance.shape) < chance
 
     return sample
-
-
-def as_batch(
-    pages: Sessions,
-    *,
-    split: str,
-    queries: np.ndarray | None = None,
-    documents: np.ndarray | None = None,
-    lanes: Mapping[str, str | float] | None = None,
-) -> pa.RecordBatch:
-    """Sessions in memory -> a batch for the file, without entries outside `where`."""
-    shown = pages.documents
-    if documents is not None:
-        # Behind the end of a list an index can have any value.
-        shown = np.asarray(documents)[pages.query[:, None], np.where(pages.where, shown, 0)]
-    query = pages.query if queries is None else np.asarray(queries)[pages.query]
-    return page_batch(_plain(query), _plain(shown), pages.clicks, split, pages.where, lanes)
 
 
 def _plain(ids: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -20,6 +20,13 @@ MOST_TICKS = 8
 
 class Shown:
     """An answer that a notebook shows as `print` does, instead of its arrays."""
+
+    def lines(self) -> Iterator[str]:
+        """What is printed."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
     def __repr__(self) -> str:
         return str(self)
