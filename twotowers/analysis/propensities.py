@@ -232,7 +232,7 @@ class Propensities(Drawn):
         """The swaps as `twotowers.identifiability.strength.best_swaps` has them."""
         check_range(pages, field="pages", low=1, high=1e12)
         check_range(steps, field="steps", low=1, high=1000, whole=True)
-        self.strength  # noqa: B018 (which refuses an estimator without links)
+        check_links(self.estimator)
         curve, counts = self.curve, self.counts
         rates = counts.clicked / np.maximum(counts.shown, 1)
         # Of a factor without an estimate, half of the fall of clicks is taken for examination.

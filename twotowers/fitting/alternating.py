@@ -7,21 +7,6 @@ of a `Rule`. One compiled program fits all lanes, such as starts, numbers of cli
 factors. `LeastSquares` and `ExpectationMaximisation` are the standard rules. A new rule subclasses
 `Rule`.
 
-    >>> import numpy as np
-    >>> relevance, examination = np.array([0.6, 0.3]), np.array([0.9, 0.5])
-    >>> feature, factor = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    >>> rates = ClickRates(
-    ...     feature=feature,
-    ...     factor=factor[None],
-    ...     rate=(relevance[feature] * examination[factor])[None],
-    ...     weight=np.ones((1, 4)),
-    ...     features=2,
-    ...     factors=2,
-    ... )
-    >>> fitted = alternate(rates, np.ones((1, 2)), LeastSquares(), steps=100)
-    >>> print((fitted.examination[0] / fitted.examination[0, 0]).round(3))
-    [1.    0.556]
-
 The data do not identify one scale s in each connected part of the log (`identifiability.graph`):
 s r and o / s fit the same clicks. The start decides which of these the fit finds.
 """

@@ -20,14 +20,6 @@ distribution of `twotowers.fitting.conditional_logit`, without approximation, an
 ratios of odds. It needs clicks that are independent given pair and factor.
 
 What was shown where must not follow from the pair's own clicks.
-
-    >>> from twotowers.fitting.pair_counts import PairCounts
-    >>> counts = PairCounts.of_arrays(
-    ...     pair=[0, 0, 1, 1], factor=[0, 1, 0, 1], impressions=[100, 100, 30, 60],
-    ...     clicks=[40, 20, 6, 6])
-    >>> curve = fit_conditional(counts)
-    >>> curve.estimate.round(3).tolist()
-    [1.0, 0.5]
 """
 
 from __future__ import annotations

@@ -39,15 +39,6 @@ each part P(part | click) and P(part | no click), by `posteriors`:
     [0.8, 0.2]
     >>> fitted.parameters["examination"].round(3).tolist()
     [1.0, 0.5]
-
-Other models need distinct pages:
-
-    >>> from twotowers.fitting.statistics import distinct_pages
-    >>> from twotowers.models.cascade import Cascade
-    >>> pages = distinct_pages(np.array([[0, 1], [0, 1], [1, 0]]),
-    ...                        np.array([[1, 0], [0, 1], [0, 0]], bool), np.ones((3, 2), bool))
-    >>> fit_counts(Statistics.of_pages(Cascade(), pages)).parameters["attraction"].round(3).tolist()
-    [0.333, 0.5]
 """
 
 from __future__ import annotations

@@ -18,16 +18,6 @@ jackknife's step
 
 where H_g is its hat matrix, and the sum of the squares of these steps is their covariance,
 clustered by query (CR3 of Bell and McCaffrey 2002). It needs no model of the variance.
-
-    >>> rng = np.random.default_rng(0)
-    >>> x, factor = rng.normal(size=(3000, 2)), rng.integers(3, size=3000)
-    >>> chance = 1 / (1 + np.exp(factor - x @ [1, -1]))
-    >>> clicks = rng.binomial(50, chance)
-    >>> log = FeatureCounts.of_arrays(
-    ...     np.arange(3000) // 10, np.arange(3000), factor, np.full(3000, 50), clicks, x)
-    >>> tower = fit_tower(log, "linear")
-    >>> (tower.bias - tower.bias[0]).round(1).tolist()
-    [0.0, -1.0, -2.0]
 """
 
 from __future__ import annotations

@@ -13,16 +13,6 @@ only where the clicks of a pair fell counts, as in the curves themselves. Both f
 parameters, so they are compared as they are: the mean of l_d(product) - l_d(odds) per click, with
 an error clustered by query. It is above 0 where the product form predicts better. The mean is over
 several divisions, so that it hangs little on one of them.
-
-    >>> from twotowers.fitting.conditional import fit_conditional
-    >>> rng = np.random.default_rng(0)
-    >>> pair, factor = np.repeat(np.arange(2000), 6), np.tile([0, 1, 2], 4000)
-    >>> chance = rng.uniform(0, 1, 2000)[pair] * np.array([1, 0.5, 0.2])[factor]
-    >>> counts = PairCounts.of_arrays(pair, factor, np.ones(12000), rng.random(12000) < chance)
-    >>> curves = {form: fit_conditional(counts, form=form) for form in ("product", "additive")}
-    >>> found = compare_forms(counts, curves["product"], curves["additive"], rng=rng)
-    >>> found.gain > 0, found.low > 0
-    (True, True)
 """
 
 from __future__ import annotations

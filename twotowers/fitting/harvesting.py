@@ -16,13 +16,6 @@ If clicks are examination times attraction, c_kl / c_lk estimates e_k / e_l (Aga
 A pair counts once, however often it was shown. `twotowers.fitting.conditional` weighs pairs by what
 they tell. Errors are those of the logarithm by the delta method: each estimate is a smooth function
 of sums over queries.
-
-    >>> from twotowers.fitting.pair_counts import PairCounts
-    >>> counts = PairCounts.of_arrays(
-    ...     pair=[0, 0, 1, 1], factor=[0, 1, 0, 1], impressions=[100, 100, 30, 60],
-    ...     clicks=[40, 20, 6, 6])
-    >>> harvest(counts, "pivot_one").estimate.round(3).tolist()
-    [1.0, 0.5]
 """
 
 from __future__ import annotations

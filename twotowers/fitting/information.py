@@ -17,17 +17,6 @@ The inverse needs the inverses of the blocks only (Schur's complement).
 At 0 and 1 the likelihood has a slope instead of a maximum. There an interval is one-sided: without
 a success in n trials it ends at 1 - .05^(1 / n), and the standard error is 1 / n, as if the
 likelihood were a density of p.
-
-    >>> import numpy as np
-    >>> from twotowers.fitting.em import fit_counts
-    >>> from twotowers.fitting.statistics import Statistics
-    >>> from twotowers.models.document_rate import DocumentRate
-    >>> cells = Statistics.of_cells(
-    ...     DocumentRate(), np.array([0, 1]), np.array([0, 0]),
-    ...     np.array([100, 30]), np.array([20, 0]), pairs=2, positions=1)
-    >>> found = intervals(cells, fit_counts(cells).parameters)["attraction"]
-    >>> found.error.round(3).tolist(), found.high.round(3).tolist()
-    ([0.04, 0.033], [0.29, 0.095])
 """
 
 from __future__ import annotations

@@ -19,13 +19,6 @@ weights are the inverse of the covariance of the queries' moments.
 
 Two things bias it: clicks that depend on the pair's earlier clicks by themselves (users who come
 back), and displays that come again only if they were clicked. `Displays.returns` shows the second.
-
-    >>> rng = np.random.default_rng(1)
-    >>> pair, factor = np.repeat(np.arange(400), 50), rng.integers(2, size=20_000)
-    >>> clicks = rng.random(20_000) < np.repeat(rng.random(400) / 2, 50) / (1 + factor)
-    >>> displays = Displays.of_rows(pair, factor, clicks, query=pair // 4)
-    >>> fit_sequential(displays).estimate.round(1).tolist()
-    [1.0, 0.5]
 """
 
 from __future__ import annotations

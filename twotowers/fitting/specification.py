@@ -11,17 +11,6 @@ half gives z_d, the other the score of the slope, given its clicks; then they ch
 of different impressions are independent, so the score has mean 0 under the form at any click rate.
 It is added up over several divisions, so that it hangs little on one of them. It is made orthogonal
 to the scores of theta (Neyman 1959), and its error is clustered by query.
-
-    >>> from twotowers.fitting.conditional import fit_conditional
-    >>> rng = np.random.default_rng(0)
-    >>> pair, factor = np.repeat(np.arange(4000), 4), rng.integers(2, size=16000)
-    >>> chance = rng.uniform(0, 1, 4000)[pair] * np.array([1, 0.3])[factor]
-    >>> counts = PairCounts.of_arrays(pair, factor, np.ones(16000), rng.random(16000) < chance)
-    >>> fit_slope(counts, fit_conditional(counts), rng=rng).p > 0.05
-    True
-    >>> odds = fit_conditional(counts, form="additive")
-    >>> fit_slope(counts, odds, form="additive", rng=rng).p < 0.01
-    True
 """
 
 from __future__ import annotations

@@ -2,13 +2,6 @@
 
 A model names its own in `ClickModel.statistics`: counts of cells (pair, position); counts of cells
 and the last click above; or distinct pages with their clicks, counted.
-
-    >>> import numpy as np
-    >>> from twotowers.models.cascade import Cascade
-    >>> pages = distinct_pages(np.array([[0, 1], [0, 1], [1, 0]]),
-    ...                        np.array([[1, 0], [1, 0], [0, 0]], bool), np.ones((3, 2), bool))
-    >>> Statistics.of_pages(Cascade(), pages).number.tolist()
-    [2.0, 1.0]
 """
 
 from __future__ import annotations

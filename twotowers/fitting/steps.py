@@ -2,16 +2,6 @@
 
 `EMState` has the log's E-step, the M-step and the objective. `fitting.em` runs it, and
 `fitting.information` asks it what an estimate expects of the log.
-
-    >>> from twotowers.fitting.statistics import Statistics
-    >>> from twotowers.models.position_based import PositionBased
-    >>> statistics = Statistics.of_cells(
-    ...     PositionBased(), np.array([0, 1]), np.array([0, 0]),
-    ...     np.array([100, 30]), np.array([20, 0]), pairs=2, positions=1)
-    >>> problem = EMState(statistics)
-    >>> successes, trials = problem.totals(np.array([0.2, 0.0, 1.0]))
-    >>> [problem.split(each)["attraction"].tolist() for each in (successes, trials)]
-    [[20.0, 0.0], [100.0, 30.0]]
 """
 
 from __future__ import annotations

@@ -47,18 +47,16 @@ class Counts:
     seen: Mapping[str, int] = field(default_factory=dict)
     kind: str = PANDAS
 
-    @classmethod
-    def joined(
-        cls, parts: Sequence[Counts], ids: Mapping[str, Ids], seen: Mapping[str, int], kind: str
-    ) -> Counts:
+    @staticmethod
+    def joined(parts: Sequence[Counts]) -> Counts:
         """Counts of portions of a log, one behind the other."""
-        if len(parts) == 1:
-            return parts[0]
-        columns = {name: _joined([each.columns[name] for each in parts]) for name in ids}
-        shown, clicks = (
-            _joined([getattr(each, name) for each in parts]) for name in ("impressions", "clicks")
-        )
-        return cls(columns, shown, clicks, ids, seen, kind)
+        first, *others = parts
+        if not others:
+            return first
+        names = first.columns
+        columns = {name: np.concatenate([each.columns[name] for each in parts]) for name in names}
+        counts = {name: np.concatenate([getattr(each, name) for each in parts]) for name in COUNTS}
+        return replace(first, columns=columns, **counts)
 
     @classmethod
     def of_batches(
@@ -86,7 +84,7 @@ class Counts:
             cls(*added_up(each, *weights, ids), ids)
             for each, *weights in zip(own, *counts.values(), strict=True)
         ]
-        whole = cls.joined(parts, ids, {}, PANDAS)
+        whole = cls.joined(parts)
         return whole._added_up() if len(parts) > 1 else whole
 
     def _added_up(self) -> Counts:
@@ -241,10 +239,6 @@ def _starts(keys: np.ndarray) -> np.ndarray:
 def smallest(size: int) -> np.dtype:
     """The type of numbers below a size."""
     return np.dtype(np.int32 if size <= 2**31 else np.int64)
-
-
-def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate(parts, axis=-1) if parts else np.zeros(0, np.int64)
 
 
 def count_cells(

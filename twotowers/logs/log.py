@@ -308,8 +308,7 @@ class Log:
         Returns:
             a row for each combination of values that occurs, sorted by them.
         """
-        ids = {name: each for name, (each, _) in self._columns(by, further).items()}
-        return Counts.joined([*self.portions(by, **further)], ids, self.seen, self.kind)
+        return Counts.joined([*self.portions(by, **further)])
 
     def portions(self, by: Sequence[str] = CELL, **further: Further) -> Iterator[Counts]:
         """What `count` gives, some rows at a time, so that not all need be in memory."""

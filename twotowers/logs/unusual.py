@@ -15,14 +15,6 @@ and `FEWEST`, are clicked, and chance hardly has pages with c clicks among n doc
 
 of them, where users differ by a factor of mean 1 and variance v (moments of a gamma distribution),
 which pairs of clicks of other pages tell. Again by Benjamini and Hochberg, at `FALSE_PAGES`.
-
-    >>> import pyarrow as pa
-    >>> clicks = [[True, False, False]] * 60 + [[True, True, True]] * 40
-    >>> pages = {"query": [0] * 100, "documents": [[0, 1, 2]] * 100, "clicks": clicks,
-    ...          "user": ["a", "b", "c", "d"] * 15 + ["x"] * 40}
-    >>> found = unusual(Log.of_batches([pa.record_batch(pages)]))
-    >>> found.names, found.pages, round(found.ratio, 1)
-    (['x'], 0.4, 2.1)
 """
 
 from __future__ import annotations
