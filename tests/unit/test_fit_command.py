@@ -101,6 +101,11 @@ def test_fits_that_agree_with_the_pairs_are_not_warned_of(log, tmp_path, capsys)
     assert "warning: the log has no evidence at position 2, 3, and" in capsys.readouterr().out
 
 
+def test_a_fit_may_have_more_positions_than_its_log(log, capsys):
+    assert fit(log, "--model", "pbm", "--positions", 5) == 0
+    assert "by the fit and conditional on pairs' clicks" in capsys.readouterr().out
+
+
 def test_all_pages_are_fitted_unless_some_are_held_out(log, capsys):
     assert fit(log) == 0
     assert "600 pages to fit, which are predicted here" in capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -97,11 +97,9 @@ def _plain(table: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def native(table: pa.Table | pd.DataFrame | Mapping[str, object], kind: str) -> Native:
+def native(table: pa.Table | pd.DataFrame, kind: str) -> Native:
     """A table as a frame of a library, one of `KINDS`."""
-    if isinstance(table, Mapping):
-        table = pa.table(dict(table))
-    elif not isinstance(table, pa.Table):  # pandas is not imported where nothing needs it.
+    if not isinstance(table, pa.Table):  # pandas is not imported where nothing needs it.
         if kind == PANDAS:
             return table
         table = pa.Table.from_pandas(table, preserve_index=False)
