@@ -137,12 +137,7 @@ class Weights(Shown):
                 table = table.append_column(name, values)
             yield from table.to_batches()
             return
-        # The columns that hold what the source calls a page, where it says that.
-        layout, settings = self.log.layout, self.log.settings
-        own = [layout.columns.get("session", "session")]
-        keys_of = {"rows": settings.get("page") or own, "ubi": ["query_id"]}
-        pages = [OWN + name for name in keys_of.get(layout.format, ())]
-        first = settings.get("first", 1)
+        pages, first = own_pages(self.log), self.log.settings.get("first", 1)
         log = self.log.holding([*further, *pages])
         for block in log.blocks:
             names = (*pages, "query", "document", "position", *further)
@@ -225,6 +220,8 @@ def weights(
     bias = check_names(bias, field="bias")
     check_by(by, bias)
     log = as_log(log)
+    if not log.counted:
+        log.holding(own_pages(log))  # `Weights.write` needs them.
     warnings: tuple[str, ...] = ()
     if not isinstance(by, str) or by == PBM:
         curve = _of_fit(fit_click_model(log, by) if isinstance(by, str) else by, log)
@@ -248,6 +245,13 @@ def weights(
         reason=curve["reason"].to_numpy(),
     )
     return Weights(table, tuple(bias), clip, log, warnings)
+
+
+def own_pages(log: ClickLog) -> list[str]:
+    """The columns of a log that hold what its source calls a page, where it says that."""
+    session = log.layout.columns.get("session", "session")
+    names = {"rows": log.settings.get("page") or [session], "ubi": ["query_id"]}
+    return [OWN + name for name in names.get(log.layout.format, ())]
 
 
 def check_by(by: str | Fit, bias: Sequence[str]) -> None:

@@ -269,16 +269,8 @@ def count_cells(
         "document": pa.array(document, pa.int64()),
         "position": pa.array(position, pa.int32()),
         **(vertical or {}),
-    }
-    counts = {
         "impressions": pa.array(impressions, pa.int64()),
         "clicks": pa.array(clicks, pa.int64()),
     }
-    table = (
-        pa.table(columns | counts)
-        .group_by(list(columns), use_threads=False)
-        .aggregate([(name, "sum") for name in counts])
-        .rename_columns([*columns, *counts])
-        .sort_by([(key, "ascending") for key in columns])
-    )
+    table = Counts.of_batches([pa.record_batch(columns)]).table()
     return table.replace_schema_metadata({name: str(count) for name, count in seen.items()})
