@@ -274,8 +274,8 @@ class Propensities(Drawn):
             f"{numbered(self.counts.clicks.sum(), 'click')}, at several of "
             f"{numbered(len(names), 'bias factor')}"
         )
-        labels = [", ".join(map(str, row)) for row in names.itertuples(index=False)]
-        head, width = ", ".join(self.bias), max(len(", ".join(self.bias)), *map(len, labels))
+        head, labels = ", ".join(self.bias), curve.labels
+        width = max(len(head), *map(len, labels))
         yield f"{head:<{width}}  examination  interval of {100 * self.level:.3g} %"
         top = np.nanmax(np.append(curve.estimate, 1.0))
         for k, label in enumerate(labels):
@@ -300,7 +300,7 @@ class Propensities(Drawn):
                 f"{abs(test.value):.2g} positions {'higher' if test.value > 0 else 'lower'} "
                 f"(p = {test.p:.1g}). So this is the sequential curve, which allows for that. The "
                 f"conditional one is biased here: {self.conditional.estimate[last]:.3f} at "
-                f"{', '.join(map(str, self.curve.names.iloc[last]))}"
+                f"{self.curve.labels[last]}"
             )
         untested = []
         if self.feedback is None and self.estimator == CONDITIONAL:
@@ -322,8 +322,7 @@ class Propensities(Drawn):
     def _weak(self) -> Iterator[str]:
         """Lines on the weakest link, on how many more sessions are needed, and on a wrong form."""
         if self.estimator not in WITHOUT_GRAPH and len(self.strength.links):
-            names = self.curve.names
-            yield weakest_link(self.strength, lambda k: ", ".join(map(str, names.iloc[k])))
+            yield weakest_link(self.strength, self.curve.labels.__getitem__)
             if self.inflation > UNLIKE:
                 yield (
                     f"that is by the clicks alone; queries differ, so the errors above are about "

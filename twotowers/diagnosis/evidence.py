@@ -203,7 +203,7 @@ class Evidence:
     @property
     def labels(self) -> list[str]:
         """[K] names of the factors."""
-        return [", ".join(map(str, row)) for row in self.curve.names.itertuples(index=False)]
+        return self.curve.labels
 
     @property
     def farthest(self) -> int:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
+from twotowers.files.columns import wrong_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,9 +101,7 @@ def check_types(found: pa.Schema, types: Mapping[str, pa.DataType | None], path:
             )
     for name, wanted in types.items():
         if wanted is not None and (kind := found.field(name).type) != wanted:
-            raise InputError(
-                f"has type {str(kind)[:40]}", path=path, field=name, expected=str(wanted)
-            )
+            raise wrong_type(kind, name, path, str(wanted))
 
 
 def read_table(path: str | Path, types: Mapping[str, pa.DataType | None]) -> pa.Table:

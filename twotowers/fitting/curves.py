@@ -227,6 +227,11 @@ class Curve:
     information: np.ndarray
     reference: int
 
+    @property
+    def labels(self) -> list[str]:
+        """[K] the bias factors in words."""
+        return [", ".join(map(str, row)) for row in self.names.itertuples(index=False)]
+
     def frame(self) -> pd.DataFrame:
         """A row per bias factor."""
         columns = ("estimate", "error", "low", "high", "swaps", "queries", "reason")
