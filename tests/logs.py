@@ -64,7 +64,7 @@ def to_sessions(path, out, *, format, **settings):
 def to_cells(path, out, *, format, bias=(), **settings):
     """A log in any format, counted with its lanes and its split; the number of cells."""
     log = log_of_format(path, format, **settings)
-    return log.count(cell_columns(log.holding(bias), bias)).write(out)
+    return log.count(cell_columns(log, bias)).write(out)
 
 
 def to_log(path, out, *, format, bias=(), **settings):

@@ -17,11 +17,10 @@ from pathlib import Path
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of, show
 from twotowers.errors import InputError
 from twotowers.files.artefacts import check_target
-from twotowers.logs.click_log import KNOWN, bytes_of
-from twotowers.logs.counted import CELL, Counts, write_counts
+from twotowers.logs.click_log import KNOWN, ClickLog, bytes_of
+from twotowers.logs.counted import CELL, write_counts
 from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.layouts import parts_of
-from twotowers.logs.log import Log
 from twotowers.logs.sessions import check_free, seen_lines
 
 TARGETS = ("cells", "sessions", "wscd")
@@ -53,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     log.memory = bytes_of(options.memory or MEMORY)
     held = log.holding(bias)
     if options.to == "cells":
-        portions = held.portions(cell_columns(held, bias))
+        portions = held.portions(cell_columns(log, bias))
         written = f"{write_counts(out, portions, log.seen):,} cells"
     elif options.to == "sessions":
         written = f"{log.write(out):,} pages"
@@ -69,8 +68,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def cell_columns(log: Log | Counts, bias: Sequence[str]) -> list[str]:
+def cell_columns(log: ClickLog, bias: Sequence[str]) -> list[str]:
     """The columns of a file of cells: lanes, split, query, document, position and `bias`."""
     check_free([*bias])
     no_lanes = {*bias, *KNOWN, "split", "user"}
-    return [*(name for name in log.page_columns if name not in no_lanes), "split", *CELL, *bias]
+    lanes = [name for name in log.holding(bias).page_columns if name not in no_lanes]
+    return [*lanes, "split", *CELL, *bias]
