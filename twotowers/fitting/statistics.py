@@ -96,17 +96,8 @@ class Statistics:
         length = pages.pair.shape[1]
         position = np.broadcast_to(np.arange(length), pages.pair.shape)
         if model.statistics == PAGES:
-            return cls._of(
-                model,
-                pages.pair,
-                position,
-                position * 0,
-                pages.clicks,
-                pages.where,
-                pages.number,
-                pages.pairs,
-                length,
-            )
+            columns = pages.pair, position, position * 0, pages.clicks, pages.number, pages.where
+            return cls.of_rows(model, *columns, pairs=pages.pairs, positions=length)
         last = last_clicks(pages.clicks) if model.statistics == JUMPS else position * 0
         shown = pages.where
         number = np.broadcast_to(pages.number[:, None], shown.shape)[shown]
@@ -154,27 +145,27 @@ class Statistics:
         last: np.ndarray,
         clicked: np.ndarray,
         number: np.ndarray,
+        where: np.ndarray | None = None,
         *,
         pairs: int,
         positions: int,
     ) -> Statistics:
-        """From distinct rows [rows] of one position each, for a model of cells or of jumps.
+        """From distinct rows: pages [rows, K], or one position each [rows], of cells or of jumps.
 
         Positions are from 0; `last` is the position from 1 of the last click above, 0 for none, and
-        in all rows of cells; `number` is how often the row was seen.
+        in all rows of cells; `number` [rows] is how often the row was seen; `where` is False past
+        the end of a page.
         """
-        columns = [column[:, None] for column in (pair, position, last, clicked)]
-        where = np.ones(columns[0].shape, bool)
-        return cls._of(model, *columns, where, number, pairs, positions)
-
-    @classmethod
-    def _of(cls, model, pair, position, last, clicks, where, number, pairs, length) -> Statistics:
+        columns = pair, position, last, clicked
+        if where is None:
+            where, columns = np.ones((len(pair), 1), bool), (each[:, None] for each in columns)
+        pair, position, last, clicked = columns
         # A position's rows lie side by side in memory, as models go through pages by position.
-        pair, clicks, where = map(np.asfortranarray, (pair, clicks, where))
+        pair, clicked, where = map(np.asfortranarray, (pair, clicked, where))
         by = {
             PER_DOCUMENT: (lambda: pair, pairs),
-            PER_POSITION: (lambda: position, length),
-            PER_JUMP: (lambda: position * length + last, length * length),
+            PER_POSITION: (lambda: position, positions),
+            PER_JUMP: (lambda: position * positions + last, positions**2),
             ONCE: (lambda: np.broadcast_to(0, pair.shape), 1),
         }
         if unknown := set(model.parts.values()) - set(by):
@@ -185,7 +176,7 @@ class Statistics:
             )
         index = {part: by[kind][0]() for part, kind in model.parts.items()}
         sizes = {part: by[kind][1] for part, kind in model.parts.items()}
-        return cls(model, index, sizes, clicks, where, number)
+        return cls(model, index, sizes, clicked, where, number)
 
 
 @dataclass(frozen=True)

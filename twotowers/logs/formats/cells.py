@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -48,12 +49,9 @@ def read(
         for file in files_of(path)
     }
     seen = {"impressions": 0, "clicks": 0}
-    return Stream(_of_files(named_in, [*lanes], [*bias], split, seen), seen)
-
-
-def _of_files(named_in: Mapping, *options) -> Iterator[pa.RecordBatch]:
-    for file, names in named_in.items():
-        yield from _batches(file, names, *options)
+    options = [*lanes], [*bias], split, seen
+    batches = (_batches(file, names, *options) for file, names in named_in.items())
+    return Stream(chain.from_iterable(batches), seen)
 
 
 def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:

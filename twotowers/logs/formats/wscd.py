@@ -133,12 +133,10 @@ def _check(query, documents: list, clicks: list, number: int) -> None:
         wrong = "a document is listed twice", "documents", "each document once per page"
     else:
         for field, value in (("query", query), *(("documents", each) for each in documents)):
-            if isinstance(value, str) and (not value or value.strip() != value or _breaks(value)):
+            if isinstance(value, str) and (
+                value.strip() != value or value.splitlines() != [value] or "\t" in value
+            ):
                 wrong = f"{value[:40]!r}", field, "an id without tabs and line breaks"
     if wrong:
         message, field, expected = wrong
         raise InputError(f"row {number + 1}: {message}", field=field, expected=expected)
-
-
-def _breaks(value: str) -> bool:
-    return "\t" in value or len(value.splitlines()) != 1
