@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 from itertools import product
+
+# As in the commands. A draw's matrices are small, and two threads would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pandas as pd
 

@@ -225,8 +225,12 @@ def deep_biases_less(results: pd.DataFrame) -> Measured:
 
 
 BESIDE = (
-    some(above("by how many times what counts a policy is more biased at rank 10 than another one, "
-               "and not behind it in nDCG@10, whichever is less,", 0)),
+    some(above(
+        "of the best pair of policies, the smaller of two margins, each as a multiple of its "
+        f"threshold (|error at rank 10| more than {short(BIAS_GAP)} apart, and the more biased at "
+        f"most {short(NDCG_LOSS)} behind in nDCG@10),",
+        0,
+    )),
     shown("|error at rank 10| of these two"), shown("nDCG@10 of these two", digits=4),
     shown(f"pairs of policies whose |error at rank 10| are more than {short(BIAS_GAP)} apart"),
     shown(f"of these, pairs in which the more biased loses at most {short(NDCG_LOSS)} nDCG@10"),
