@@ -12,7 +12,7 @@ prior.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from twotowers.errors import InputError, check_options, nearest
 from twotowers.files.artefacts import atomic
 from twotowers.fits.judgments import Judgments, grading, judgments_of
 from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, lines, prior_check, warnings
-from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions
+from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions, sampled
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
@@ -37,6 +37,7 @@ from twotowers.logs.page_arrays import Pages
 from twotowers.methods.page_fits import losses_of_pages
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
+from twotowers.randomness import stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +286,34 @@ class Fit:
         """
         pages = self.arrays(as_log(log))
         return native(predictions(pages, [self.losses(pages)[:2]]), self.kind)
+
+    def sample(self, log: object, seed: int = 0) -> Native:
+        """Clicks that users of the model could have made on a log's pages.
+
+        Args:
+            log: see `evaluate`; its own clicks play no part.
+            seed: of the clicks.
+
+        Returns:
+            a frame that `read_log` reads: page, query, document, position and click, as of
+            `predict`. A row that is several pages has each of them.
+
+        Raises:
+            InputError: see `evaluate`.
+
+        Example:
+            >>> import twotowers as tt
+            >>> pages = pa.table({"documents": [["a", "b"]] * 2000, "clicks": [[1, 0]] * 2000})
+            >>> drawn = tt.fit(pages, "rctr").sample(pages).to_pandas()
+            >>> drawn.groupby("position")["click"].mean().round(1).tolist()
+            [1.0, 0.0]
+        """
+        pages = pages_to_predict(as_log(log), self.model, self.positions)
+
+        def others(clicks: np.ndarray) -> np.ndarray:
+            return np.exp(-self.losses(replace(pages, clicks=clicks))[1])
+
+        return native(sampled(pages, others, stream("sample", seed)), self.kind)
 
     def arrays(self, log: ClickLog) -> Pages:
         """The pages of a log, as long as the fit's."""
