@@ -29,13 +29,14 @@ def test_patterns_of_clicks_are_as_likely_as_the_model_says(log, name):
     many = pa.table({column: value * PAGES for column, value in page.items()})
     drawn = fit.sample(many, seed=3).to_pandas()["click"].to_numpy().reshape(-1, 3)
     every = {"documents": page["documents"] * 8, "clicks": list(map(list, PATTERNS))}
-    told = fit.predict(pa.table(every)).to_pandas()
-    each = np.where(told["click"] == 1, told["given_above"], 1 - told["given_above"])
+    predicted = fit.predict(pa.table(every)).to_pandas()
+    each = np.where(predicted["click"] == 1, predicted["given_above"], 1 - predicted["given_above"])
     chance = each.reshape(8, 3).prod(axis=1)
     seen = np.array([(drawn == pattern).all(axis=1).sum() for pattern in PATTERNS])
     possible = chance > 1e-6
     assert seen[~possible].sum() == 0
-    assert chisquare(seen[possible], PAGES * chance[possible] / chance[possible].sum()).pvalue > 1e-4
+    expected = PAGES * chance[possible] / chance[possible].sum()
+    assert chisquare(seen[possible], expected).pvalue > 1e-4
 
 
 def test_a_row_of_several_pages_is_drawn_page_by_page(log):
