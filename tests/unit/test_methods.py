@@ -202,14 +202,12 @@ def test_lanes_of_parts_and_training_are_columns_and_equal_settings_of_their_own
     assert sorted(lanes) == sorted(product([0.0, 0.4], [0.0, 2.0], [0.02, 0.1]))
     losses = {lane: rows[rows["metric"] == "nll"]["value"].item() for lane, rows in lanes.items()}
     assert len(set(losses.values())) == 8
-    for dropout, scale, rate in [(0.4, 2.0, 0.02), (0.0, 0.0, 0.1)]:
-        tower = PARTS["tower"] | {"dropout": dropout}
-        model = PARTS | {"tower": tower}
-        alone = fit_parts(folder, model, {"reversal": {"scale": scale}}, rate)
-        assert not set(columns) & set(alone)
-        pair = lanes[dropout, scale, rate].merge(alone, on=keys, suffixes=("", "_alone"))
-        assert len(pair) == len(alone)
-        np.testing.assert_allclose(pair["value"], pair["value_alone"], rtol=1e-3, atol=1e-4)
+    model = PARTS | {"tower": PARTS["tower"] | {"dropout": 0.4}}
+    alone = fit_parts(folder, model, {"reversal": {"scale": 2.0}}, 0.02)
+    assert not set(columns) & set(alone)
+    pair = lanes[0.4, 2.0, 0.02].merge(alone, on=keys, suffixes=("", "_alone"))
+    assert len(pair) == len(alone)
+    np.testing.assert_allclose(pair["value"], pair["value_alone"], rtol=1e-3, atol=1e-4)
 
 
 def test_what_is_measured_besides(world):
