@@ -13,10 +13,9 @@ from twotowers.datasets.preprocess import (
     preprocess_ultra,
     rescale_labels,
     signed_log1p,
-    truncate,
 )
 from twotowers.errors import InputError
-from twotowers.files.rankings import Rankings
+from twotowers.files.rankings import Rankings, rank
 
 
 def ragged(*labels, width=3) -> Rankings:
@@ -58,8 +57,9 @@ def test_rescale_labels():
     assert rescale_labels(np.array([1.0]), 2).dtype == np.float32
 
 
-def test_truncate_sorts_by_label_with_ties_in_file_order():
-    result = truncate(ragged([0, 2, 1, 2, 1], [1], [0, 0, 3]), top=3)
+def test_lists_are_cut_by_label_with_ties_in_file_order():
+    lists = ragged([0, 2, 1, 2, 1], [1], [0, 0, 3])
+    result = rank(lists, lists.label, top=3)
     assert as_lists(result) == [
         (10, [1, 3, 2], [2, 2, 1]),
         (20, [0], [1]),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.files.rankings import Rankings, best_rows, rank
+from twotowers.files.rankings import Rankings, best_rows
 from twotowers.randomness import stream
 
 # Rows that are transformed at a time, so that the temporaries stay in cache.
@@ -29,18 +29,11 @@ def rescale_labels(label: np.ndarray, label_max: float) -> np.ndarray:
     return (label * (4 / label_max)).astype(np.float32)
 
 
-def truncate(rankings: Rankings, top: int) -> Rankings:
-    """Keep the `top` documents with the highest labels of each query, as published.
-
-    Lists are then in descending order of labels. Ties stay in file order.
-    """
-    return rank(rankings, rankings.label, top=top)
-
-
 def preprocess(rankings: Rankings, *, top: int = 25, label_max: float = 4) -> Rankings:
     """Truncate lists, drop irrelevant queries, squash features, rescale labels to 0-4.
 
-    Lists are in descending order of labels. Rows are selected first, so that memory holds the input
+    Each query keeps its `top` documents with the highest labels, as published, in descending order
+    of labels. Ties stay in file order. Rows are selected first, so that memory holds the input
     and one copy of the kept rows.
     """
     relevant = _relevant_rows(rankings)

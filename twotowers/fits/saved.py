@@ -35,12 +35,11 @@ def load(path: str | Path, *, model: ClickModel | None = None) -> Fit | LogTower
         InputError: the file cannot be read, is no such file, or is a fit of another model.
     """
     with opened(path) as file:
-        towers = (file.metadata.metadata or {}).get(b"towers")
-        if towers is None:
-            return load_click_model(path, model=model)
-        from twotowers.fits.log_fits import load_towers  # here: click models need no JAX
+        if towers := (file.metadata.metadata or {}).get(b"towers"):
+            from twotowers.fits.log_fits import load_towers  # here: click models need no JAX
 
-        return load_towers(path, json.loads(towers), file.read())
+            return load_towers(path, json.loads(towers), file.read())
+    return load_click_model(path, model=model)
 
 
 def load_click_model(path: str | Path, *, model: ClickModel | None = None) -> Fit:

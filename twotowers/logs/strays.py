@@ -142,7 +142,7 @@ class Tally:
         if self.repeats == "error":
             twice = next(each for each, times in Counter(documents).items() if times > 1)
             raise self._refused(where, f"{twice!r} is listed twice", "repeats")
-        self.seen["pages_left_out"] = self.seen.get("pages_left_out", 0) + 1
+        self.add("pages_left_out", 1)
         return True
 
     def pages(self, documents: pa.Array, listed: pa.Array, row: int, times: np.ndarray) -> pa.Array:

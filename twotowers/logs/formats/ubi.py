@@ -22,7 +22,7 @@ from twotowers.errors import InputError, check_names
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, is_table, read_batches
 from twotowers.files.frames import Frame, Source
-from twotowers.logs.sessions import BATCH, OWN, Stream, page_batches
+from twotowers.logs.sessions import BATCH, OWN, Stream, page_batches, seen_lines
 from twotowers.logs.strays import Tally
 from twotowers.logs.ubi_tables import (
     ACTIONS,
@@ -154,9 +154,7 @@ def _batches(
         stream.ordered = not untimed
         tally.seen.update({name: number for name, number in seen.items() if number})
     if not tally.seen["pages"]:
-        dropped = [
-            f"{name.replace('_', ' ')}: {number:,}" for name, number in seen.items() if number
-        ]
+        dropped = seen_lines({name: number for name, number in seen.items() if number})
         raise InputError(
             "; ".join(["there is no page", *dropped]),
             path=path,
