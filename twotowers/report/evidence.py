@@ -98,6 +98,14 @@ def tally(rows: Iterable[Row]) -> dict[str, int]:
     return {verdict: counts[verdict] for verdict in VERDICTS}
 
 
+def by_verdict(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The numbers of the claims with each verdict that some have."""
+    claims = {
+        each: [str(row["claim"]) for row in rows if row["verdict"] == each] for each in VERDICTS
+    }
+    return {verdict: own for verdict, own in claims.items() if own}
+
+
 def standing(views: Sequence[Row]) -> dict:
     """Claims counted: `states`, and `kinds` of contradiction, by kind of data; `tallies`."""
     both = columns(views)

@@ -17,7 +17,14 @@ from twotowers.claims.judging import COLUMNS
 from twotowers.errors import check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
-from twotowers.report.evidence import claim_view, columns, conclusion, standing, tally
+from twotowers.report.evidence import (
+    by_verdict,
+    claim_view,
+    columns,
+    conclusion,
+    standing,
+    tally,
+)
 from twotowers.report.printed import printed
 from twotowers.report.rendering import link, render, svg_size
 from twotowers.report.words import printed_name
@@ -92,12 +99,13 @@ def _brief_view(brief: Mapping, views: Sequence[Mapping]) -> dict:
     for number in brief["claims"]:
         check_choice(number, by_number, field="brief.claims", what="no claim of the paper")
     decisive = [by_number[number] for number in brief["claims"]]
-    counts = {name: tally(rows) for name, rows in columns(decisive).items()}
     return {
         **brief,
         "claims": decisive,
         "answers": {
-            name: (conclusion(own), own) for name, own in counts.items() if any(own.values())
+            name: (conclusion(tally(rows)), by_verdict(rows))
+            for name, rows in columns(decisive).items()
+            if rows
         },
     }
 
