@@ -17,14 +17,7 @@ from twotowers.claims.judging import COLUMNS
 from twotowers.errors import check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
-from twotowers.report.evidence import (
-    by_verdict,
-    claim_view,
-    columns,
-    conclusion,
-    standing,
-    tally,
-)
+from twotowers.report.evidence import by_verdict, claim_view, columns, conclusion, standing, tally
 from twotowers.report.printed import printed
 from twotowers.report.rendering import link, render, svg_size
 from twotowers.report.words import printed_name
