@@ -215,19 +215,6 @@ def longest(rows: list[dict]) -> list[dict]:
     return table
 
 
-def by_sessions(rows: list[dict]) -> list[dict]:
-    """One row per model, with its seconds and memory at each number of sessions."""
-    sizes = sorted({row["sessions"] for row in rows if row["what"] == "fit"})
-    table = []
-    for name in dict.fromkeys(row["model"] for row in rows if row["what"] == "fit"):
-        row = {"model": name}
-        for size in sizes:
-            own = fits_at(rows, size).get(name, {})
-            row |= {f"{key} {size}": own.get(key) for key in ("seconds", "fit_gb")}
-        table.append(row)
-    return table
-
-
 def time_errors(*, log: str, name: str) -> dict:
     """Seconds of the errors, and of EM before them; gigabytes; the share that has an error."""
     model = model_of(name)[1]

@@ -120,12 +120,6 @@ TABLES: dict[str, Table] = {
         "CLAX's = clax conditional : .4f | reached : ? | at the optimum = optimum : .4f",
         beside_clax.compared,
     ),
-    "clickmodels-sessions": Table(
-        "clickmodels",
-        "model : upper | 100,000 sessions, s = seconds 100000 : # | "
-        "1,000,000 sessions, s = seconds 1000000 : #",
-        clickmodels.by_sessions,
-    ),
     "clickmodels-errors": Table(
         "clickmodels",
         "model : upper | probabilities = number : , | EM, s = estimation : # | "

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from twotowers.experiment.config import RunConfig
 from twotowers.experiment.matrix import MATRIX
 from twotowers.experiment.paper import PaperFile
@@ -46,9 +48,16 @@ def files() -> dict[Path, str]:
     return {**schemas, REFERENCE: "\n".join([HEAD, *reference()]) + "\n"}
 
 
+class Keys(GenerateJsonSchema):
+    """Without the fields that the program sets, which a configuration does not have."""
+
+    def field_is_present(self, field: Any) -> bool:
+        return not field.get("serialization_exclude")
+
+
 def schema_of(kind: Any) -> dict[str, Any]:
     """The JSON schema of a class, in which a part of a paper may be named instead."""
-    schema = kind.model_json_schema(by_alias=True)
+    schema = kind.model_json_schema(by_alias=True, schema_generator=Keys)
     for name in ("log", "training"):
         setting = schema.get("$defs", {}).get("Setting", {}).get("properties", {})
         if name in setting:
@@ -56,12 +65,6 @@ def schema_of(kind: Any) -> dict[str, Any]:
     if kind is PaperFile:
         _add_matrix(schema["$defs"]["Setting"], schema["$defs"]["Model"])
         schema["$defs"]["SimulatedLog"]["required"].remove("sessions")  # The scale may have them.
-    for each in [schema, *schema.get("$defs", {}).values()]:
-        hidden = [
-            key for key in ("name", "study", "click_model") if key in each.get("properties", {})
-        ]
-        for key in hidden:
-            del each["properties"][key]
     return schema
 
 

@@ -30,8 +30,8 @@ RESTS = "rests on fits that fail a gate: "
 """Before the fits, in the reason of a verdict (`twotowers.claims.judging`)."""
 FIT = ["paper", "name", "setting"]
 DECIDED = (REPRODUCED, CONTRADICTED)
-SHOWN = {"laptop": "laptop", "ten_seeds": "ten_seeds-laptop"}
-"""Marks of the page, and the runs that stand there."""
+SHOWN = ("laptop", "ten_seeds-laptop")
+"""The runs that the page has: five seeds, and ten."""
 
 
 def main() -> None:
@@ -89,7 +89,7 @@ def write(tables: dict[str, pd.DataFrame]) -> None:
 
 def summaries(recorded: pd.DataFrame) -> dict[str, str]:
     """The tables of the page, by their marks."""
-    return {mark: summary(recorded, run) for mark, run in SHOWN.items()}
+    return {"recorded": summary(recorded)}
 
 
 def counts(recorded: pd.DataFrame) -> pd.DataFrame:
@@ -104,11 +104,12 @@ def counts(recorded: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def summary(table: pd.DataFrame, run: str) -> str:
-    """The counts of one run, a row per paper."""
-    own = table[table["run"] == run].drop(columns=["run", "whose claims", "stands on"])
-    totals = own.groupby("paper").sum().reset_index()
-    return markdown(list(totals), totals.to_numpy().tolist())
+def summary(table: pd.DataFrame) -> str:
+    """The counts of the runs that are shown, a row per paper; a number once if all have it."""
+    own = table[table["run"].isin(SHOWN)].drop(columns=["whose claims", "stands on"])
+    totals = own.groupby(["paper", "run"]).sum().astype(str).groupby("paper")
+    cells = totals.agg(lambda each: ", ".join(dict.fromkeys(each))).reset_index()
+    return markdown(list(cells), cells.to_numpy().tolist())
 
 
 def runs(recorded: pd.DataFrame) -> pd.DataFrame:

@@ -29,7 +29,6 @@ from twotowers.root import ROOT
 
 DOCS = ROOT / "docs"
 PAGES = [*sorted(DOCS.glob("tutorial_*.md")), DOCS / "coming_from.md", DOCS / "towers.md"]
-PAGES += [DOCS / "propensities.md"]
 BLOCK = re.compile(
     r"^```(?P<kind>sh|python)(?: (?P<needs>\w+))?\n(?P<code>.*?)^```\n(?:\n```text\n.*?^```\n)?",
     re.MULTILINE | re.DOTALL,

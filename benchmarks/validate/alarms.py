@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 from benchmarks.measure import child
 from benchmarks.pages import yes
 from benchmarks.validate.coverage import SETTINGS, draw_pages
-from benchmarks.validate.study import Study
+from benchmarks.validate.study import RESULTS, Study
 from scripts.filling import markdown
 from twotowers.analysis.identification import identify
 from twotowers.analysis.propensities import propensities
@@ -47,6 +47,7 @@ STOPS, NOTICED, WRONG_FORM, SILENT = 0.03, 0.95, 0.05, 0.2
 FIRST = 100
 """Seed; those below were seen."""
 PAGE = ROOT / "docs" / "diagnosis.md"
+REAL = {"mq2008": "MQ2008", "mslr_sample": "sample of MSLR-WEB30K"}
 JUDGED = (
     "sparse",
     "sparse, following",
@@ -200,6 +201,20 @@ STUDIES = {
 }
 
 
+def page_of_misfits() -> str:
+    """A row per model and law of Hausman's test, from the results of studies that are gone."""
+    simulated, real = (pd.read_csv(RESULTS / f"{name}.csv") for name in ("misfit", "misfit_real"))
+    rows = []
+    for name, own in simulated[simulated["tested"] > 0].groupby("setting", sort=False):
+        error = f"{own['error'].min():.2f} to {own['error'].max():.2f}"
+        rows.append([name, own["draws"].max(), ", ".join(map(str, own["alarms"])), error])
+    for data, own in real.groupby("data"):
+        words = f"{REAL[data]}: {', '.join(own['law'])}"
+        rows.append([words, own["tests"].max(), ", ".join(map(str, own["alarms"])), "–"])
+    return markdown(["model; or data: relevance", "draws", "alarms", "error"], rows)
+
+
 def tables() -> dict[Path, dict[str, str]]:
     """The tables of docs/diagnosis.md."""
-    return {PAGE: {"diagnosis": page_of_draws(), "times": page_of_times()}}
+    texts = page_of_draws(), page_of_misfits(), page_of_times()
+    return {PAGE: dict(zip(("diagnosis", "misfit", "times"), texts, strict=True))}

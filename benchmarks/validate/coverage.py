@@ -37,7 +37,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.pages import yes
-from benchmarks.validate.study import Study
+from benchmarks.validate.study import RESULTS, Study
 from scripts.filling import markdown
 from twotowers.claims.statistics import frequency_interval
 from twotowers.fitting.conditional import fit_conditional
@@ -286,7 +286,19 @@ NAMES = {"additive": "odds"}
 def tables() -> dict[Path, dict[str, str]]:
     """The tables of docs/propensities.md."""
     table = judged(STUDIES["coverage"].table())
-    return {PAGE: {"coverage": _coverage(table), "estimators": _estimators(table)}}
+    texts = _coverage(table), _estimators(table), _priors()
+    return {PAGE: dict(zip(("coverage", "estimators", "priors"), texts, strict=True))}
+
+
+def _priors() -> str:
+    """A row per estimator, from the results of a study that is gone."""
+    own = pd.read_csv(RESULTS / "propensities_priors.csv").query("relevance == 'following'")
+    places = ["2", "3", "5", "10"]
+    rows = [
+        [name, *(f"{each:.2f}" for each in values)]
+        for name, *values in own[["estimator", *places]].itertuples(index=False)
+    ]
+    return markdown(["estimator", *(f"at {place}" for place in places)], rows)
 
 
 def _coverage(table: pd.DataFrame) -> str:

@@ -44,7 +44,7 @@ def test_claims_are_counted_by_origin_and_data():
         ["b", "laptop", "the paper's", "stand-in", *"10010"],
         ["a", "paper", "the paper's", "real data", *"11000"],
     ]
-    assert summary(counts(RECORDED), "laptop").splitlines()[2:] == ["| b | 3 | 0 | 0 | 3 | 0 |"]
+    assert summary(counts(RECORDED)).splitlines()[2:] == ["| b | 3 | 0 | 0 | 3 | 0 |"]
 
 
 def test_what_each_run_was():

@@ -91,7 +91,6 @@ def test_seconds_beside_the_peers(results):
     assert (clax["faster file"], clax["reached"]) == (52, True)
     assert "faster file" not in cut
     assert cut["reached"] is None
-    assert clickmodels.by_sessions(rows) == [{"model": "gctr", "seconds 10": 2, "fit_gb 10": 1}]
 
 
 # The command.
