@@ -34,8 +34,8 @@ from twotowers.models.protocol import PAGES, ClickModel
 from twotowers.standins.wscd import LAW, generate_pages
 
 SIZES = {
-    "full": {"sessions": [10_000_000, 1_000_000, 100_000], "held_out": 500_000},
-    "quick": {"sessions": [2_000], "held_out": 500},
+    "full": {"sessions": 10_000_000, "held_out": 500_000},
+    "quick": {"sessions": 2_000, "held_out": 500},
 }
 HERE = "benchmarks.clickmodels"
 LENGTH = 10
@@ -59,33 +59,25 @@ GROUP BY query, document
 """
 
 
-def run(*, sessions: list[int], held_out: int) -> Iterator[dict]:
-    """Yield a row for each scan, for each fit, and for the standard errors of the longest log."""
-    for number in sessions:
-        log = log_of(number, held_out)
-        size = {"sessions": number}
-        scan = child("benchmarks.counting:time_scan", path=f"{log}/train.parquet")
-        yield {"what": "plain scan", **size, **scan}
-        yield {"what": "group-by, DuckDB", **size, **child(f"{HERE}:time_group_by", log=log)}
-        yield from time_fits(log, number, converge=number == max(sessions))
-    longest = max(sessions)
-    log = log_of(longest, held_out)
-    for name in (name for name in MODELS if model_of(name)[1].counts is None):
-        progress(f"errors of {name} at {longest:,} sessions")
-        measured = child(f"{HERE}:time_errors", log=log, name=name)
-        yield {"what": "errors", "model": name, "sessions": longest, **measured}
-
-
-def time_fits(log: str, sessions: int, *, converge: bool) -> Iterator[dict]:
-    """Yield a row for the fit of each model to a log; EM may go on to CONVERGED after it."""
-    read = {}
+def run(*, sessions: int, held_out: int) -> Iterator[dict]:
+    """Yield a row for each scan, for each fit, and for the standard errors of each."""
+    log, read = log_of(sessions, held_out), {}
+    yield {
+        "what": "plain scan",
+        **child("benchmarks.counting:time_scan", path=f"{log}/train.parquet"),
+    }
+    yield {"what": "group-by, DuckDB", **child(f"{HERE}:time_group_by", log=log)}
     for name in MODELS:
         if needs_pages(model_of(name)[1]) and not read:
             progress(f"reading {sessions:,} sessions into memory")
             read = child(f"{HERE}:time_read", log=log)
         progress(f"fitting {name} to {sessions:,} sessions")
-        measured = child(f"{HERE}:time_fit", log=log, name=name, converge=converge)
+        measured = child(f"{HERE}:time_fit", log=log, name=name)
         yield {"what": "fit", "model": name, "sessions": sessions, **with_reading(measured, read)}
+    for name in (name for name in MODELS if model_of(name)[1].counts is None):
+        progress(f"errors of {name} at {sessions:,} sessions")
+        measured = child(f"{HERE}:time_errors", log=log, name=name)
+        yield {"what": "errors", "model": name, "sessions": sessions, **measured}
 
 
 def needs_pages(model: ClickModel) -> bool:
@@ -141,7 +133,7 @@ def time_read(*, log: str) -> dict:
     return measured | {"distinct": len(pages.number)}
 
 
-def time_fit(*, log: str, name: str, converge: bool) -> dict:
+def time_fit(*, log: str, name: str) -> dict:
     """Seconds from the file, or from distinct pages, to parameters; and held-out perplexity."""
     model, measured, start = model_of(name)[1], {}, time.perf_counter()
     if needs_pages(model):
@@ -165,7 +157,7 @@ def time_fit(*, log: str, name: str, converge: bool) -> dict:
     measured |= {"cycles": max(len(estimate.history) - 1, 0)}
     measured |= {"perplexity": metrics["perplexity"]}
     measured |= {"conditional": metrics["conditional"]}
-    if converge and not counted:
+    if not counted:
         known = estimate.parameters
         after = fit_em(statistics, start=known, prior=PRIOR, tolerance=CONVERGED)
         final = means_of(*replace(fitted, estimate=after).losses(test))["conditional"]
@@ -188,31 +180,17 @@ def with_reading(fit: dict, read: dict) -> dict:
     return both | {"seconds": both["read"] + both["statistics"] + both["estimation"]}
 
 
-def fits_at(rows: list[dict], sessions: int) -> dict[str, dict]:
-    """Model -> its fit of so many sessions."""
-    return {
-        row["model"]: row for row in rows if row["what"] == "fit" and row["sessions"] == sessions
-    }
-
-
-def longest(rows: list[dict]) -> list[dict]:
-    """The fits of the longest log, beside CLAX's published seconds and the plainest work."""
-    timed = [row for row in rows if row["what"] != "errors"]
-    sessions = max(row["sessions"] for row in timed)
-    plain = {row["what"]: row["seconds"] for row in timed if row["sessions"] == sessions}
-    scan = plain.get("plain scan")
-    beside = {"gctr": scan, "rctr": scan, "dctr": plain.get("group-by, DuckDB")}
-    beside["cm"] = beside["dctr"]
-    table = []
-    for name, row in fits_at(rows, sessions).items():
-        own, published = beside.get(name), PUBLISHED[name]
-        row = row | {"published": published, "faster": published / row["seconds"]}
-        if own:
-            row |= {"plain": own, "times": row["seconds"] / own}
-        if "converged" in row:
-            row["off"] = row["conditional"] - row["converged"]
-        table.append(row)
-    return table
+def against_clax(rows: list[dict]) -> list[dict]:
+    """The fits, with CLAX's published seconds and those of the plainest work."""
+    plain = {row["what"]: row["seconds"] for row in rows if row["what"] not in ("fit", "errors")}
+    scan, group_by = plain["plain scan"], plain["group-by, DuckDB"]
+    least = {"gctr": scan, "rctr": scan, "dctr": group_by, "cm": group_by}
+    return [
+        row | {"plain": least.get(row["model"]), "published": PUBLISHED[row["model"]]}
+        | {"faster": PUBLISHED[row["model"]] / row["seconds"]}
+        for row in rows
+        if row["what"] == "fit"
+    ]  # fmt: skip
 
 
 def time_errors(*, log: str, name: str) -> dict:

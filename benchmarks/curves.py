@@ -1,15 +1,19 @@
-"""Curves of examination from sessions on disk: conditional, and sequential with its test."""
+"""From sessions on disk to an answer: DuckDB's group-by, curves of examination, and the page."""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+import duckdb
 
 from benchmarks.counting import LENGTH
 from benchmarks.measure import CACHE, ONE_THREAD, child, seconds
-from twotowers.analysis.propensities import CONDITIONAL, SEQUENTIAL, Propensities, propensities
+from twotowers.analysis.identification import identify
+from twotowers.analysis.propensities import CONDITIONAL, SEQUENTIAL, propensities
+from twotowers.diagnosis.diagnose import diagnose
 from twotowers.logs.click_log import read_log
 
 SIZES = {"full": {"pages": [10**5, 10**6, 10**7]}, "quick": {"pages": [2000]}}
@@ -17,8 +21,33 @@ PAGES_OF_A_QUERY = 10
 """On average."""
 
 
+def group_by(path: str) -> None:
+    """DuckDB's count of a log into cells."""
+    lists = "query, unnest(documents) AS document, unnest(clicks) AS click, "
+    lists += "unnest(range(1, len(documents) + 1)) AS position"
+    statement = "SELECT query, document, position, count(*), count_if(click) "
+    statement += f"FROM (SELECT {lists} FROM read_parquet('{path}')) GROUP BY ALL ORDER BY ALL"
+    duckdb.sql(statement).fetchnumpy()
+
+
+def sequential(path: str) -> None:
+    """The sequential curve, the conditional one, and the test that chooses between them."""
+    curve = propensities(read_log(path, ordered=True), estimator=SEQUENTIAL)
+    assert curve.feedback is not None
+    curve.feedback.test  # noqa: B018 (which is computed)
+
+
+PROGRAMS: dict[str, Callable[[str], object]] = {
+    "duckdb": group_by,
+    "identify": lambda path: str(identify(path)),
+    CONDITIONAL: lambda path: propensities(read_log(path, ordered=True), estimator=CONDITIONAL),
+    SEQUENTIAL: sequential,
+    "diagnosis": lambda path: diagnose(path).save(Path(path).with_name("page.html")),
+}
+
+
 def run(*, pages: Sequence[int]) -> Iterator[dict]:
-    """Yield a row per size and estimator."""
+    """Yield a row per size and program."""
     folder = CACHE / "curves"
     folder.mkdir(parents=True, exist_ok=True)
     for number in pages:
@@ -26,22 +55,11 @@ def run(*, pages: Sequence[int]) -> Iterator[dict]:
             path = str(Path(scratch) / "sessions.parquet")
             sizes = {"pages": number, "queries": number // PAGES_OF_A_QUERY}
             child("benchmarks.counting:generate", path=path, **sizes)
-            for estimator in (CONDITIONAL, SEQUENTIAL):
-                how = {"path": path, "estimator": estimator}
-                measured = child(f"{__name__}:estimate", environment=ONE_THREAD, **how)
-                yield {"estimator": estimator, "impressions": number * LENGTH, **measured}
+            for name in PROGRAMS:
+                measured = child(f"{__name__}:timed", environment=ONE_THREAD, path=path, name=name)
+                yield {"program": name, "impressions": number * LENGTH, **measured}
 
 
-def estimate(*, path: str, estimator: str) -> dict:
-    """Seconds of file -> curve, by the clock and of processors; and the curve's last estimate."""
-    curves: list[Propensities] = []
-
-    def work() -> None:
-        curve = propensities(read_log(path, ordered=True), estimator=estimator)
-        curves.append(curve)
-        if curve.feedback is not None:
-            curve.feedback.test  # noqa: B018 (which is computed)
-
-    clock = seconds(work)
-    last = float(curves[0].curve.estimate[-1])
-    return {"seconds": clock, "processor": time.process_time(), "last": last}
+def timed(*, path: str, name: str) -> dict:
+    """Seconds of file -> answer, by the clock and of processors."""
+    return {"seconds": seconds(lambda: PROGRAMS[name](path)), "processor": time.process_time()}

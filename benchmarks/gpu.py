@@ -18,7 +18,6 @@ import pandas as pd
 
 from benchmarks.measure import CACHE, ROOT, compiled_in, seconds
 from twotowers.claims.longform import read_results
-from twotowers.errors import InputError
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
 from twotowers.files.yamls import read_yaml
@@ -45,9 +44,9 @@ def run(*, scale: str, settings: list[str], needs_gpu: bool) -> Iterator[dict]:
     """Yield a row for the click logs, for all fits, for each setting, and for each fit again.
 
     The first seed of each setting is also fitted on one core, to compare time and results. These
-    jobs run side by side. Without `needs_gpu`, all may be done on cores.
+    jobs run side by side. Without `needs_gpu`, all is done on cores.
     """
-    gpus = visible(needs_gpu)
+    gpus = visible_gpus() if needs_gpu else []
     paper = load_paper(PAPER, read_config(read_yaml(ROOT / "config.yaml") | {"scale": scale}))
     jobs = {
         setting: [f"fits/{PAPER}/{setting}/{seed}" for seed in paper.seeds] for setting in settings
@@ -74,16 +73,6 @@ def run(*, scale: str, settings: list[str], needs_gpu: bool) -> Iterator[dict]:
     for setting, job in first.items():
         off = differences(before[setting], read_results(files(results, job)))
         yield {"what": f"{setting}, first seed, on one core", **made(results, job), **off}
-
-
-def visible(needed: bool) -> list[str]:
-    """The GPUs of this process, or none if none is needed."""
-    try:
-        return visible_gpus()
-    except InputError:
-        if needed:
-            raise
-        return []
 
 
 def make(scale: str, jobs: list[str], *options: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,14 +25,18 @@ def read(folder: Path = RESULTS) -> Results:
 
 def fill(text: str, results: Results) -> str:
     """The page with new tables."""
-    return filled(text, {name: table.text(results) for name, table in TABLES.items()})
+    return filled(text, texts(results))
 
 
 def write(results: Results) -> None:
     """Fill all pages."""
-    tables = {name: table.text(results) for name, table in TABLES.items()}
     for name in PAGES:
-        fill_page(ROOT / name, tables)
+        fill_page(ROOT / name, texts(results))
+
+
+def texts(results: Results) -> dict[str, str]:
+    """The tables of the parts that were run."""
+    return {name: each.text(results) for name, each in TABLES.items() if each.part in results}
 
 
 def where(machine: dict) -> str:
@@ -58,9 +62,26 @@ FORMS: dict[str, Callable] = {"#": digits, "?": yes, "upper": str.upper, "": str
 
 def cell(value, form: str) -> str:
     """A value as a text; a missing one is a dash."""
-    if value is None:
+    if value is None or value != value:
         return "–"
     return FORMS[form](value) if form in FORMS else format(value, form)
+
+
+def table(rows: Iterable[Mapping], columns: str) -> str:
+    """Rows in Markdown.
+
+    Args:
+        rows: by key.
+        columns: for each column its heading, `= key` of the rows if that is another, and `: form`
+            if values are not written as they are; see `FORMS`.
+    """
+    parsed = []
+    for column in columns.split(" | "):
+        named, _, form = column.partition(" : ")
+        heading, _, key = named.partition(" = ")
+        parsed.append((heading.strip(), (key or heading).strip(), form.strip()))
+    texts = ([cell(row.get(key), form) for _, key, form in parsed] for row in rows)
+    return markdown([heading for heading, *_ in parsed], texts)
 
 
 @dataclass(frozen=True)
@@ -69,8 +90,7 @@ class Table:
 
     Attributes:
         part: whose rows it has, and whose machine is stated below it.
-        columns: for each column its heading, `= key` of the rows if that is another, and `: form`
-            if values are not written as they are; see `FORMS`.
+        columns: as `table` takes them.
         rows: rows of the part -> rows of the table.
     """
 
@@ -79,19 +99,11 @@ class Table:
     rows: Callable[[list[dict]], list[dict]] = list
 
     def text(self, results: Results) -> str:
-        """The table in Markdown, or a sentence if its part has not been run."""
-        if self.part not in results:
-            return "Not measured yet."
-        parsed = []
-        for column in self.columns.split(" | "):
-            named, _, form = column.partition(" : ")
-            heading, _, key = named.partition(" = ")
-            parsed.append((heading.strip(), (key or heading).strip(), form.strip()))
+        """The table in Markdown."""
         rows = self.rows(results[self.part]["rows"])
-        texts = ([cell(row.get(key), form) for _, key, form in parsed] for row in rows)
-        table = markdown([heading for heading, *_ in parsed], texts)
         machines = [row["machine"] for row in rows if "machine" in row]  # of a run of its own
-        return f"{table}\n\n{where((machines or [results[self.part]['machine']])[0])}"
+        machine = (machines or [results[self.part]["machine"]])[0]
+        return f"{table(rows, self.columns)}\n\n{where(machine)}"
 
 
 TABLES: dict[str, Table] = {
@@ -102,7 +114,7 @@ TABLES: dict[str, Table] = {
     ),
     "curves": Table(
         "curves",
-        "displays = impressions : , | curve = estimator | s = seconds : # | "
+        "displays = impressions : , | program | s = seconds : # | "
         "s of processors = processor : # | peak memory, GB = peak_gb : .2f",
     ),
     "clickmodels": Table(
@@ -111,7 +123,7 @@ TABLES: dict[str, Table] = {
         "CLAX on an A6000, s = published | times faster = faster : # | "
         "conditional perplexity = conditional : .4f | ... converged = converged : .4f | "
         "scan or group-by, s = plain : # | peak memory, GB = fit_gb : .2f",
-        clickmodels.longest,
+        clickmodels.against_clax,
     ),
     "clickmodels-clax": Table(
         "beside_clax",

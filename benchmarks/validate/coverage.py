@@ -28,7 +28,6 @@ does not depend on rank and whose pages show many swaps:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,9 +35,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.pages import yes
+from benchmarks.pages import table, yes
 from benchmarks.validate.study import RESULTS, Study
-from scripts.filling import markdown
 from twotowers.claims.statistics import frequency_interval
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.harvesting import harvest
@@ -74,7 +72,7 @@ class Setting:
         rate: mean attraction.
         relevance: 'independent', 'following' or 'known'.
         users: 'product', 'additive' or 'cascade'.
-        swaps: 'many', 'some' (15 % of the pages shuffle their ranking a little) or 'few'.
+        swaps: 'many' or 'few'.
         devices: 1 or 2.
         judged: the estimator whose coverage the thresholds are about; none for cascades.
     """
@@ -162,10 +160,6 @@ def _orders(setting: Setting, rng) -> np.ndarray:
         shuffled = places + rng.normal(0, 1, (setting.pages, setting.documents))
         return np.argsort(shuffled, 1)[:, :10]
     order = np.tile(places[:10], (setting.pages, 1))
-    if setting.swaps == "some":
-        shuffled = places + rng.normal(0, 1, (setting.pages, setting.documents))
-        chosen = rng.random((setting.pages, 1)) < 0.15
-        return np.where(chosen, np.argsort(shuffled, 1)[:, :10], order)
     swapped = np.flatnonzero(rng.random(setting.pages) < 1 / 50)
     left, right = rng.integers(10, size=(2, len(swapped)))
     order[swapped, left], order[swapped, right] = right, left
@@ -209,12 +203,8 @@ def one_draw(name: str, seed: int) -> list[dict]:
     for estimator, estimate in ESTIMATORS.items():
         if estimator in SLOW and estimator != SETTINGS[name].judged and seed % 20:
             continue
-        start = time.perf_counter()
-        curve = estimate(counts)
-        seconds = time.perf_counter() - start
-        frame = curve.frame().assign(
-            setting=name, estimator=estimator, seed=seed, truth=truth, seconds=seconds
-        )
+        own = {"setting": name, "estimator": estimator, "seed": seed, "truth": truth}
+        frame = estimate(counts).frame().assign(**own)
         rows += frame.iloc[1:].to_dict("records")
     return rows
 
@@ -233,7 +223,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     rows["covered"] = (rows.inside & rows.sure).astype(float)
     rows["covered_all"] = (rows.inside & rows.known).astype(float)
     by = rows.groupby(["setting", "estimator", "position", "device"], sort=False)
-    table = by.agg(
+    found = by.agg(
         truth=("truth", "mean"),
         draws=("known", "size"),
         known=("known", "sum"),
@@ -246,9 +236,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
         length=("length", "median"),
         swaps=("swaps", "median"),
         queries=("queries", "median"),
-        seconds=("seconds", "median"),
     )
-    return table.reset_index()
+    return found.reset_index()
 
 
 def judged(found: pd.DataFrame) -> pd.DataFrame:
@@ -280,54 +269,61 @@ def judged(found: pd.DataFrame) -> pd.DataFrame:
 
 
 STUDIES = {"coverage": Study("propensities", "setting", SETTINGS, one_draw, summary, draws=200)}
-NAMES = {"additive": "odds"}
 
 
 def tables() -> dict[Path, dict[str, str]]:
     """The tables of docs/propensities.md."""
-    table = judged(STUDIES["coverage"].table())
-    texts = _coverage(table), _estimators(table), _priors()
-    return {PAGE: dict(zip(("coverage", "estimators", "priors"), texts, strict=True))}
+    rows = judged(STUDIES["coverage"].table())
+    priors = pd.read_csv(RESULTS / "propensities_priors.csv")  # of a study that is gone
+    priors = priors[priors["relevance"] == "following"]
+    priors = priors[priors["estimator"].str.contains("truth|conditional|EM")]
+    return {
+        PAGE: {
+            "coverage": table(
+                of_settings(rows),
+                "setting | form | coverage : .3f | all = with doubt : .3f | "
+                "without doubt = sure : .3f | largest bias = bias : .3f | "
+                "meets the thresholds = verdict",
+            ),
+            "estimators": table(
+                of_estimators(rows),
+                "estimator | coverage, product users = product | "
+                "coverage, additive users = additive | largest bias = bias : .2f | length",
+            ),
+            "priors": table(
+                priors.to_dict("records"),
+                "estimator | at 2 = 2 : .2f | at 3 = 3 : .2f | at 5 = 5 : .2f | at 10 = 10 : .2f",
+            ),
+        }
+    }
 
 
-def _priors() -> str:
-    """A row per estimator, from the results of a study that is gone."""
-    own = pd.read_csv(RESULTS / "propensities_priors.csv").query("relevance == 'following'")
-    places = ["2", "3", "5", "10"]
-    rows = [
-        [name, *(f"{each:.2f}" for each in values)]
-        for name, *values in own[["estimator", *places]].itertuples(index=False)
-    ]
-    return markdown(["estimator", *(f"at {place}" for place in places)], rows)
-
-
-def _coverage(table: pd.DataFrame) -> str:
+def of_settings(rows: pd.DataFrame) -> list[dict]:
     """A row per setting, of the conditional estimate; its odds form where users are additive."""
-    rows = []
-    for setting, group in table.groupby("setting", sort=False):
-        form = SETTINGS[setting].judged or "conditional"
-        own = group.set_index("estimator").loc[form]
-        shares = (f"{own[name]:.3f}" for name in ("coverage", "with doubt", "sure", "bias"))
-        words = yes(bool(own["meets"])) if own["judged"] else "not judged"
-        rows.append([setting, "odds" if form == "additive" else "product", *shares, words])
-    heads = "setting", "form", "coverage", "all", "without doubt", "largest bias"
-    return markdown([*heads, "meets the thresholds"], rows)
+    forms = rows["setting"].map(lambda name: SETTINGS[name].judged or "conditional")
+    own = rows[rows["estimator"] == forms]
+    verdicts = own["meets"].map(yes).where(own["judged"], "not judged")
+    form = own["estimator"].map({"conditional": "product", "additive": "odds"})
+    return own.assign(form=form, verdict=verdicts).to_dict("records")
 
 
-def _estimators(table: pd.DataFrame) -> str:
+def of_estimators(rows: pd.DataFrame) -> list[dict]:
     """A row per estimator: all of its intervals, over the settings of product and additive users.
 
     Settings of few swaps and of few queries hold hardly any sure interval, and are left out.
     """
-    table = table[~table["setting"].str.contains("few|cascade")]
-    rows = []
-    for estimator, group in table.groupby("estimator", sort=False):
+
+    def span(values: pd.Series, digits: int) -> str:
+        return f"{values.min():.{digits}f} to {values.max():.{digits}f}"
+
+    rows = rows[~rows["setting"].str.contains("few|cascade")]
+    rows = rows[~rows["estimator"].str.contains("CR2|information")]  # other errors of the same
+    found = []
+    for estimator, group in rows.groupby("estimator", sort=False):
         additive = group["setting"].str.contains("additive")
-        product = group[~additive]
-        shares = (product["with doubt"], group.loc[additive, "with doubt"])
-        row = [f"{each.min():.3f} to {each.max():.3f}" for each in shares]
-        row.append(f"{product['bias'].max():.2f}")
-        row.append(f"{product['length'].min():.2f} to {product['length'].max():.2f}")
-        rows.append([NAMES.get(estimator, estimator), *row])
-    heads = "coverage, product users", "coverage, additive users", "largest bias", "length"
-    return markdown(["estimator", *heads], rows)
+        product, other = group[~additive], group[additive]
+        name = "odds" if estimator == "additive" else estimator
+        row = {"estimator": name, "bias": product["bias"].max()}
+        row |= {"product": span(product["with doubt"], 3), "additive": span(other["with doubt"], 3)}
+        found.append(row | {"length": span(product["length"], 2)})
+    return found

@@ -22,9 +22,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.pages import yes
+from benchmarks.pages import table, yes
 from benchmarks.validate.study import Study
-from scripts.filling import markdown
 from twotowers.analysis.feedback import follow_clicks, moves_after_clicks
 from twotowers.claims.statistics import select
 from twotowers.fitting.conditional import fit_conditional
@@ -199,10 +198,10 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """A row per case and curve."""
     group = rows.groupby(["case", "curve"], sort=False)
     sums = group[["inside", "sure", "factors"]].sum()
-    table = group[[*({"rejects", "active"} & {*rows}), "bias", "length"]].mean()
-    table.insert(0, "coverage", sums["inside"] / sums["sure"])
-    table.insert(1, "doubtful", 1 - sums["sure"] / sums["factors"])
-    return table.assign(deviation=group["bias"].std(), draws=group.size()).reset_index()
+    means = group[[*({"rejects", "active"} & {*rows}), "bias", "length"]].mean()
+    means.insert(0, "coverage", sums["inside"] / sums["sure"])
+    means.insert(1, "doubtful", 1 - sums["sure"] / sums["factors"])
+    return means.assign(deviation=group["bias"].std(), draws=group.size()).reset_index()
 
 
 STUDIES = {
@@ -212,31 +211,36 @@ STUDIES = {
 
 
 def tables() -> dict[Path, dict[str, str]]:
-    """The table of docs/propensities.md."""
-    table = select(STUDIES["feedback"].table(), case=SHOWN)
-    rows = []
-    for case, group in table.groupby("case", sort=False):
+    """The tables of docs/propensities.md."""
+    cases = select(STUDIES["feedback"].table(), case=SHOWN)
+    return {
+        PAGE: {
+            "feedback": table(
+                wide(cases, "chosen"),
+                "case | coverage, conditional = coverage conditional : .3f | "
+                "sequential = coverage sequential : .3f | chosen = coverage chosen : .3f | "
+                "bias, conditional = bias conditional : .3f | sequential = bias sequential : .3f | "
+                "doubtful : .2f | the test rejects = rejects : .3f | meets the threshold = verdict",
+            ),
+            "users": table(
+                wide(STUDIES["users"].table(), "by query and user"),
+                "case | effective users = active : .1f | coverage by query : .3f | "
+                "by query and user = coverage by query and user : .3f | doubtful : .2f | "
+                "meets the threshold = verdict",
+            ),
+        }
+    }
+
+
+def wide(rows: pd.DataFrame, judged: str) -> list[dict]:
+    """A row per case: of the curve that is judged all, of each one coverage and bias; verdict."""
+    found = []
+    for _, group in rows.groupby("case", sort=False):
         own = group.set_index("curve")
-        held = [own.loc[curve, "coverage"] for curve in CURVES]
-        words = [f"{share:.3f}" if np.isfinite(share) else "–" for share in held]
-        bias = [f"{own.loc[curve, 'bias']:.3f}" for curve in CURVES[:2]]
-        chosen = own.loc["chosen"]
-        meets = COVERAGE[0] <= chosen["coverage"] <= COVERAGE[1]
-        verdict = "all doubtful" if chosen["doubtful"] == 1 else yes(bool(meets))
-        more = f"{chosen['doubtful']:.2f}", f"{chosen['rejects']:.3f}", verdict
-        rows.append([case, *words, *bias, *more])
-    heads = "coverage, conditional", "sequential", "chosen", "bias, conditional", "sequential"
-    heads = [*heads, "doubtful", "the test rejects", "meets the threshold"]
-    filled = {"feedback": markdown(["case", *heads], rows)}
-    rows = []
-    for case, group in STUDIES["users"].table().groupby("case", sort=False):
-        own = group.set_index("curve")
-        held = [f"{own.loc[name, 'coverage']:.3f}".replace("nan", "–") for name in own.index]
-        last = own.loc["by query and user"]
-        meets = yes(bool(COVERAGE[0] <= last["coverage"] <= COVERAGE[1]))
-        verdict = "all doubtful" if last["doubtful"] == 1 else meets
-        more = f"{last['doubtful']:.2f}", verdict
-        rows.append([case, f"{last['active']:.1f}", *held, *more])
-    heads = ["case", "effective users", "coverage by query", "by query and user", "doubtful"]
-    filled["users"] = markdown([*heads, "meets the threshold"], rows)
-    return {PAGE: filled}
+        row = own.loc[judged].to_dict() | {"case": group["case"].iloc[0]}
+        row |= {f"{name} {curve}": own.loc[curve, name] for name in ("coverage", "bias")
+                for curve in own.index}  # fmt: skip
+        meets = COVERAGE[0] <= row["coverage"] <= COVERAGE[1]
+        verdict = "all doubtful" if row["doubtful"] == 1 else yes(bool(meets))
+        found.append(row | {"verdict": verdict})
+    return found

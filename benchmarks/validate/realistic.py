@@ -19,9 +19,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.pages import yes
+from benchmarks.pages import table, yes
 from benchmarks.validate.study import Study
-from scripts.filling import markdown
 from twotowers.analysis.propensities import Propensities
 from twotowers.diagnosis import rules
 from twotowers.diagnosis.evidence import gather
@@ -209,18 +208,18 @@ STUDIES = {"realistic": Study("realistic", "case", CASES, one_draw, summary, dra
 
 def tables() -> dict[Path, dict[str, str]]:
     """The table of docs/diagnosis.md."""
-    rows = []
-    for row in STUDIES["realistic"].table().to_dict("records"):
-        held = row["held"]
-        if np.isnan(held):
-            verdict, numbers = "refused", ["–"] * 5
-        else:
-            meets = held >= PROPOSED if row["read"] == "as proposed" else True
-            meets = meets and not (held < HELD and row["able"] > 0)
-            verdict = yes(bool(meets))
-            shares = ("held", "doubtful", "sound", "able", "names")
-            numbers = ["–" if np.isnan(row[each]) else f"{row[each]:.2f}" for each in shares]
-        rows.append([row["case"], row["read"], *numbers, verdict])
-    heads = "case", "read", "intervals that hold", "doubtful", "sound: green", "able: green"
-    heads = *heads, "names the cause", "meets the thresholds"
-    return {PAGE: {"realistic": markdown(heads, rows)}}
+    rows = [
+        row | {"verdict": verdict(row)} for row in STUDIES["realistic"].table().to_dict("records")
+    ]
+    columns = "case | read | intervals that hold = held : .2f | doubtful : .2f | "
+    columns += "second light green = able : .2f | names the cause = names : .2f | "
+    columns += "meets the thresholds = verdict"
+    return {PAGE: {"realistic": table(rows, columns)}}
+
+
+def verdict(row: dict) -> str:
+    """Whether a row meets the thresholds, or why it has none."""
+    if np.isnan(row["held"]):
+        return "refused"
+    enough = row["held"] >= PROPOSED or row["read"] != "as proposed"
+    return yes(bool(enough and not (row["held"] < HELD and row["able"] > 0)))

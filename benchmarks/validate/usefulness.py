@@ -2,16 +2,14 @@
 
 `judgments` simulates users of several click models, and grades documents by click models and by two
 rates: clicks over impressions, and clicks over expected clicks of the positions (COEC; Zhang and
-Jones 2007). `seen` leaves out documents below the lowest click
-of a page. `debiasing` simulates position-based users on rankings with labels, and trains LightGBM
-(and XGBoost, if it is installed) on their clicks: `--cases mslr30k mq2008=FOLDER
-mslr_sample=FOLDER`.
+Jones 2007). `seen` leaves out documents below the lowest click of a page. `debiasing` simulates
+position-based users on rankings with labels, and trains LightGBM (and XGBoost, if it is installed)
+on their clicks: `--cases mslr30k mq2008=FOLDER mslr_sample=FOLDER`.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from itertools import product
 from pathlib import Path
 
 import lightgbm
@@ -36,6 +34,10 @@ PAGES, SESSIONS = 10_000, 100
 """Pages of a log that is graded, and sessions of each query of one that rankers learn from."""
 SHOWN = 10
 EXAMINATION = 1 / np.arange(1, SHOWN + 1)
+TITLES = {
+    "mslr30k": "MSLR-WEB30K, stand-in", "mq2008": "MQ2008",
+    "mslr_sample": "MSLR-WEB30K, sample",
+}  # fmt: skip
 DATA = {
     "mq2008": (46, 2, ("Fold1/train.txt", "Fold1/test.txt")),
     "mslr_sample": (136, 4, ("train.derived.txt", "test.txt")),
@@ -50,23 +52,17 @@ EVIDENCE = (0, 3, 10, 30, 100, np.inf)
 
 
 def pages_of(
-    user: str,
-    seed: int,
-    *,
-    pages: int = PAGES,
-    queries: int = 500,
-    noise: float = 0.3,
-    law: tuple[float, float] = (0.6, 2),
+    user: str, seed: int, pages: int = PAGES, queries: int = 500
 ) -> tuple[pa.Table, pd.DataFrame]:
     """Pages of ten of 14 documents of a query, sorted by relevance with noise; and the truth.
 
     Queries have the traffic of a power law, so documents have little and much evidence.
     """
     rng = stream("benchmark of judgments", user, seed)
-    relevance = np.round(rng.beta(*law, (queries, 14)), 6)
+    relevance = np.round(rng.beta(0.6, 2, (queries, 14)), 6)
     traffic = 1 / np.arange(1, queries + 1)
     query = rng.choice(queries, pages, p=traffic / traffic.sum())
-    noisy = relevance[query] + rng.normal(0, noise, (pages, 14))
+    noisy = relevance[query] + rng.normal(0, 0.3, (pages, 14))
     order = np.argsort(-noisy, 1)[:, :SHOWN]
     attraction = np.take_along_axis(relevance[query], order, 1)
     uniform, clicks = rng.random(order.shape), np.zeros(order.shape, bool)
@@ -97,14 +93,13 @@ ENOUGH = 10
 """True examinations of a document whose place among others is judged."""
 
 
-def grades(log: pa.Table | tt.ClickLog, grader: str) -> pd.DataFrame:
+def grades(log: pa.Table, grader: str) -> pd.DataFrame:
     """Query, document, relevance and evidence, by a click model or a rate."""
     if prior := GRADERS[grader]:
         fit = tt.fit(log, grader.partition(",")[0], prior=prior)
         frame = fit.judgments(min_examinations=0).table.to_pandas()
         return frame.rename(columns={"examinations": "evidence"})
-    log = log if isinstance(log, tt.ClickLog) else tt.read_log(log)
-    cells = log.count().to_pandas()
+    cells = tt.read_log(log).count().to_pandas()
     rates = cells.groupby("position")[["clicks", "impressions"]].sum()
     rate = cells["position"].map(rates["clicks"] / rates["impressions"])
     expected = cells["impressions"] * (rate if grader == "COEC" else 1.0)
@@ -146,22 +141,17 @@ def judge(user: str, seed: int) -> list[dict]:
 RULES = (None, "clicked+0", "clicked+1", "clicked+3")
 PLACES = (2, 5, 10)
 """Positions whose examination is shown."""
-ORDERS = {"ranked": 0.3, "shuffled": 100.0}
-"""The noise in what documents are sorted by."""
 
 
 def truncate(user: str, seed: int) -> list[dict]:
-    """A row per rule and order: how well click rates order documents, and some examinations."""
+    """A row per rule: the examination of some positions, estimated."""
+    log, _ = pages_of(user, seed)
     rows = []
-    for (order, noise), rule in product(ORDERS.items(), RULES):
-        log, truth = pages_of(user, seed, noise=noise)
-        read = tt.read_log(log, seen=rule)
-        row = {"user": user, "seed": seed, "order": order, "rule": rule or "all"}
-        row |= ordered(grades(read, "click rate").merge(truth, on=["query", "document"]))
-        if user == "position-based":
-            curve = tt.propensities(read).frame().to_pandas().set_index("position")["estimate"]
-            row |= {str(place): curve.get(place, np.nan) for place in PLACES}
-        rows.append(row)
+    for rule in RULES:
+        curve = tt.propensities(tt.read_log(log, seen=rule)).frame().to_pandas()
+        places = curve.set_index("position")["estimate"].reindex(PLACES)
+        row = {"user": user, "seed": seed, "rule": rule or "all"}
+        rows.append(row | dict(zip(map(str, PLACES), places, strict=True)))
     return rows
 
 
@@ -306,7 +296,7 @@ def _ndcg(scores: np.ndarray, rankings: Rankings) -> float:
 
 STUDIES = {
     "judgments": Study("use_judgments", "user", USERS, judge, draws=2, first=1),
-    "seen": Study("use_seen", "user", USERS, truncate, draws=2, first=1),
+    "seen": Study("use_seen", "user", USERS[:1], truncate, draws=2, first=1),
     "debiasing": Study("use_debiasing", "data", ("mslr30k",), debias, draws=5, first=1),
 }
 
@@ -331,14 +321,17 @@ def judgment_tables() -> dict[str, str]:
 
 def seen_tables() -> dict[str, str]:
     rows = STUDIES["seen"].table().rename(columns={"rule": "documents"})
-    curve = rows[rows["order"] == "ranked"].groupby("documents", sort=False)
-    curve = curve[[*map(str, PLACES)]].mean().rename(columns="examination at {}".format)
+    curve = (
+        rows.groupby("documents", sort=False)[[*map(str, PLACES)]]
+        .mean()
+        .rename(columns="examination at {}".format)
+    )
     curve.loc["truth"] = EXAMINATION[np.subtract(PLACES, 1)]
     return {"seen-curve": _table(curve.reset_index())}
 
 
 def debiasing_tables() -> dict[str, str]:
-    rows = STUDIES["debiasing"].table()
+    rows = STUDIES["debiasing"].table().replace({"data": TITLES})
     wide = _over_seeds(rows, "ndcg", ["method", "data"])
     wide = wide.reindex([method for method in METHODS if method in wide.index])
     own = rows.pivot(index=["data", "seed"], columns="method", values="ndcg")

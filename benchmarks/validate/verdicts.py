@@ -20,13 +20,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.pages import table, yes
 from benchmarks.validate.study import Study
-from scripts.filling import markdown
 from scripts.runner import paper_module
 from twotowers.claims import published
 from twotowers.claims.claims import CONTRADICTED, REPRODUCED, UNDECIDED, judge
 from twotowers.claims.data_provenance import REAL
 from twotowers.claims.judging import authors_of
+from twotowers.claims.statistics import select
 from twotowers.claims.verdicts import (
     HOLDS,
     decide,
@@ -223,20 +224,6 @@ def wrong(table: pd.DataFrame) -> pd.Series:
     return kinds.max(axis="columns")
 
 
-def shares(table: pd.DataFrame, digits: int) -> str:
-    """A table of shares, a row per index and a column per column."""
-    named = table.rename_axis(columns=None).reset_index()
-    named = named.astype(dict.fromkeys(table.index.names, str))
-    rows = (
-        [
-            each if isinstance(each, str) else "" if each != each else f"{each:.{digits}f}"
-            for each in row
-        ]
-        for row in named.to_numpy().tolist()
-    )
-    return markdown(map(str, named.columns), rows)
-
-
 SHOWN = (3, 5, 10)
 """Numbers of seeds that the page has columns for."""
 
@@ -289,23 +276,23 @@ STUDIES = {
 
 def tables() -> dict[Path, dict[str, str]]:
     """The tables of docs/verdicts.md."""
-    table = STUDIES["verdicts"].table()
-    table = table.assign(
-        wrong=wrong(table),
-        promised=["yes" if CASES[case].promised else "no" for case in table["case"]],
+    rows = STUDIES["verdicts"].table()
+    rows = rows.assign(
+        wrong=wrong(rows),
+        decided=1 - rows[UNDECIDED],
+        promised=[yes(CASES[case].promised) for case in rows["case"]],
     )
-    laws = list(LAWS)
-    errors = table.pivot_table(index="promised", columns="law", values="wrong", aggfunc="max")
-    normal = table[(table["law"] == "normal") & table["seeds"].isin(SHOWN)]
-    decided = normal.assign(decided=1 - normal[UNDECIDED])
-    some = decided["case"].isin(["mean", "twelve numbers, all near"])
-    some &= decided["distance"].isin([-2, -1, 1, 2, 4])
-    power = decided[some].pivot_table(index=["case", "distance"], columns="seeds", values="decided")
-    authors = STUDIES["authors"].table().rename(columns={"against": "against all runs"})
+    errors = rows.pivot_table(index="promised", columns="law", values="wrong", aggfunc="max")
+    some = select(rows, law="normal", seeds=SHOWN, case=["mean", "twelve numbers, all near"])
+    some = select(some, distance=[-1, 1, 2])
+    power = some.pivot_table(index=["case", "distance"], columns="seeds", values="decided")
+    power.columns = power.columns.map(str)
+    own = [each.reset_index().to_dict("records") for each in (errors, power)]
+    heads = "paper | runs | claims | samples | decided | against all runs = against"
     return {
         PAGE: {
-            "errors": shares(errors[laws], 3),
-            "decided": shares(power, 2),
-            "authors": markdown(list(authors), authors.astype(str).to_numpy().tolist()),
+            "errors": table(own[0], " | ".join(["promised", *(f"{law} : .3f" for law in LAWS)])),
+            "decided": table(own[1], "case | distance | 3 : .2f | 5 : .2f | 10 : .2f"),
+            "authors": table(STUDIES["authors"].table().to_dict("records"), heads),
         }
     }

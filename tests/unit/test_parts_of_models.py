@@ -59,7 +59,10 @@ def kinds_of(kind: str) -> dict:
 def test_the_table_of_what_runs():
     """docs/towers.md has the models, parts and kinds of parameters that the next test runs."""
     rows = ["| parts | parameters |", "|---|---|"]
-    rows += [f"| per document | {'; '.join(OF_DOCUMENTS)} |", f"| others | {'; '.join(OF_PLACES)} |"]
+    rows += [
+        f"| per document | {'; '.join(OF_DOCUMENTS)} |",
+        f"| others | {'; '.join(OF_PLACES)} |",
+    ]
     rows += ["", "| model | parts per document | other parts |", "|---|---|---|"]
     for name in NAMES:
         parts = model_of(name)[1].parts
