@@ -103,12 +103,14 @@ class Project:
         folder: its folder.
         environment: the environment variables of its processes.
         paper: the only paper of its config.yaml.
+        figures: the folder of items and pages in it.
         python: the Python that runs Snakemake.
     """
 
     folder: Path
     environment: dict[str, str]
     paper: str = PAPER
+    figures: str = "figures"
     python: str = sys.executable
 
     def start(self, *arguments: str, launcher=(), stdout=subprocess.PIPE, **environment):

@@ -1,4 +1,7 @@
-"""docs/extending.md works: its files and changes, one after the other, give a page."""
+"""docs/extending.md works: its files and changes, one after the other, give a page.
+
+The same run makes items of a paper of studies and of fits to given lists.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import csv
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.browser import check_page, find_chromium
 from tests.running import ran
 from tests.workflow.project import ROOT, SMOKE, Project
+from tests.workflow.test_pipeline import check_claims, check_items
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.sessions import seen_in
 
@@ -22,7 +28,8 @@ pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("extending")]
 
 TEXT = (ROOT / "docs" / "extending.md").read_text()
 BLOCK = re.compile(r"^\*\*`(?P<path>\S+)`\*\*\n\n```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
-CONFIG = ["--configfile", "config.yaml", "config/mine.yaml", *SMOKE]
+STUDIED = "chen2024"
+CONFIG = ["--configfile", "config.yaml", "config/mine.yaml", *SMOKE, f"papers=[mine,{STUDIED}]"]
 LONGEST = 25
 """The most non-blank lines of a Python file on the page."""
 
@@ -89,6 +96,7 @@ def extended(clean_copy) -> Project:
     project = clean_copy("extending")
     follow(project.folder)
     bring_data(project.folder / "data")
+    replace(project, paper=STUDIED).trim(("fig5", "fig4a"))
     run = project.snakemake("--cores", "2", *CONFIG)
     assert run.code == 0, run.text[-5000:]
     return project
@@ -114,10 +122,27 @@ def test_every_setting_of_the_page_is_drawn_and_on_the_page(extended):
     page = (extended.folder / "figures-mine" / "smoke" / "mine" / "index.html").read_text()
     assert all(f'id="{item}"' in page for item in experiment["items"])
     with (extended.folder / "figures-mine" / "smoke" / "claims.csv").open(newline="") as file:
-        (claim,) = csv.DictReader(file)
+        (claim,) = (row for row in csv.DictReader(file) if row["paper"] == "mine")
     # One seed tells nothing of chance.
     assert claim["verdict"] == "undecided"
     assert claim["measured"].startswith("nDCG@10 = ")
+
+
+def test_a_paper_of_studies_gets_to_the_page(extended):
+    project = replace(extended, paper=STUDIED, figures="figures-mine")
+    check_items(project)
+    check_claims(project)
+    index = project.folder / project.figures / "smoke" / "index.html"
+    page = index.parent / STUDIED / "index.html"
+    for name in project.smoke["items"]:
+        assert f'id="{name}"' in page.read_text()
+    if find_chromium() is not None:
+        assert check_page(index, 1280) + check_page(page, 1280) == []
+    # A study with its own seeds, and fits with the paper's.
+    for item in ("fig5", "fig4a"):
+        drawn = (page.parent / f"{item}.svg").read_text()
+        assert "Data: simulated. Scale: smoke. Seeds: 1." in drawn
+    assert project.plan(*CONFIG) == {}
 
 
 def python(project: Project, *arguments: str) -> str:
@@ -152,7 +177,6 @@ def test_editing_files_of_ones_own_reruns_what_they_change(extended):
         extended.edited(method, lambda text: text.replace("2 * prior", "3 * prior")),
         extended.edited(reader, lambda text: text.replace("start=1", "start=0")),
     ):
-        run = extended.snakemake("--dry-run", *CONFIG)
-    assert run.code == 0, run.text
-    changed = {rule: {path.split("/")[-2] for path in run.jobs[rule]} for rule in ("parse", "fit")}
+        plan = extended.plan(*CONFIG)
+    changed = {rule: {path.split("/")[-2] for path in plan[rule]} for rule in ("parse", "fit")}
     assert changed == {"parse": {"text"}, "fit": {"click-rate", "lines-em"}}

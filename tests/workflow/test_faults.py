@@ -15,7 +15,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -23,7 +23,7 @@ import pytest
 import yaml
 
 from tests.running import ran
-from tests.workflow.project import PAPER, SMOKE, Finished, Project
+from tests.workflow.project import PAPER, SMOKE, Finished, Project, Run
 from twotowers.splits import SPLITS
 
 # With the tests of the pipeline, since they share the finished project.
@@ -60,12 +60,11 @@ def check_same(project: Project, finished: Finished, *paths: str) -> None:
         assert made.read_bytes() == expected.read_bytes(), path
 
 
-def failure(run) -> str:
-    """The line with the cause of a failed run."""
+def failures(run: Run) -> list[str]:
+    """The line with the cause of each job that failed in a run."""
     assert run.code == 1, run.text
     assert "Traceback" not in run.text
-    (line,) = re.findall(r"^\w+ failed: (.*)", run.text, re.MULTILINE)
-    return line
+    return re.findall(r"^\w+ failed: (.*)", run.text, re.MULTILINE)
 
 
 def make(project: Project, *arguments: str) -> subprocess.CompletedProcess:
@@ -118,36 +117,24 @@ def test_ctrl_c(project):
     assert not (project.folder / STUDY).exists()
 
 
-def test_sigterm(project, finished):
+def test_a_second_run_is_refused_and_sigterm_lets_a_job_end(project, finished):
     remove(project, STUDY, FIGURE)
-    run = project.start("--cores", "1", FIGURE)
-    await_job(run)
-    run.terminate()
-    text = ended(run, timeout=60)
-    assert run.returncode != 0, text
+    first = project.start("--cores", "1", FIGURE)
+    job = await_job(first)
+    os.kill(job, signal.SIGSTOP)
+    second = project.snakemake("--cores", "1", FIGURE, "--force")
+    first.terminate()
+    os.kill(job, signal.SIGCONT)
+    text = ended(first, timeout=60)
+    assert second.code == 1
+    assert "cannot be locked" in second.text
+    assert not second.jobs
+    assert first.returncode != 0, text
     assert not (project.folder / FIGURE).exists()
     check_same(project, finished, STUDY)
 
 
-# Two runs
-
-
-def test_two_runs_in_one_folder(project, finished):
-    remove(project, STUDY)
-    first = project.start("--cores", "1", STUDY)
-    job = await_job(first)
-    os.kill(job, signal.SIGSTOP)
-    second = project.snakemake("--cores", "1", FIGURE, "--force")
-    os.kill(job, signal.SIGCONT)
-    text = ended(first)
-    assert second.code == 1
-    assert "cannot be locked" in second.text
-    assert not second.jobs
-    assert first.returncode == 0, text
-    check_same(project, finished, STUDY)
-
-
-# No right, no room, no memory
+# No right, no room
 
 
 @pytest.fixture
@@ -179,7 +166,7 @@ def test_read_only_figures(project, powerless, read_only):
     remove(project, *(FIGURE.replace("csv", ending) for ending in ("pdf", "svg", "csv")))
     folder = (project.folder / FIGURE).parent
     read_only(folder)
-    line = failure(project.snakemake("--cores", "1", FIGURE, launcher=powerless))
+    (line,) = failures(project.snakemake("--cores", "1", FIGURE, launcher=powerless))
     folder.chmod(0o755)
     assert f"figures/smoke/{PAPER}: cannot be written" in line
 
@@ -192,30 +179,9 @@ def test_full_disk(project):
     if not shutil.which("unshare") or subprocess.run([*launcher, "true"]).returncode:
         pytest.skip("no right to mount a small disk")
     remove(project, TRAIN)
-    line = failure(project.snakemake("--cores", "1", TRAIN, launcher=launcher))
+    (line,) = failures(project.snakemake("--cores", "1", TRAIN, launcher=launcher))
     assert TRAIN in line
     assert "no space left on the disk" in line
-
-
-def test_out_of_memory(project):
-    # The study itself sets the limit. From outside, the limit may hit a thread that starts, and one
-    # that gets no memory then lets Python wait for ever.
-    def too_large(text: str) -> str:
-        limited = (
-            "    import resource\n"
-            "    resource.setrlimit(resource.RLIMIT_AS, (100_000_000, 100_000_000))\n"
-            "    np.ones(100_000_000)\n"
-        )
-        return text.replace("    frames = [\n", f"{limited}    frames = [\n", 1)
-
-    remove(project, STUDY)
-    with project.edited(f"papers/{PAPER}/studies/appendix_a.py", too_large):
-        run = project.start("--cores", "1", STUDY)
-        text = ended(run)
-    assert run.returncode == 1, text
-    (log,) = set(re.findall(r"results/smoke/logs/fits/.*\.log", text))
-    assert "Unable to allocate" in (project.folder / log).read_text()
-    assert not (project.folder / STUDY).exists()
 
 
 # What is missing
@@ -236,67 +202,37 @@ def test_no_home_and_deleted_intermediates(project, finished):
 # Data from outside
 
 
-@dataclass(frozen=True)
-class Own:
-    """A data set: its files are in `data`. With `arguments`, Snakemake writes to `results`."""
-
-    data: Path
-    results: Path
-    arguments: tuple[str, ...]
-
-    def write(self, text: str) -> None:
-        for split in SPLITS:
-            (self.data / f"{split}.txt").write_text(text)
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Path:
-    """One folder for the tests of data sets from files, which so share a plan."""
-    return tmp_path_factory.mktemp("own")
-
-
-@pytest.fixture
-def own(place) -> Iterator[Own]:
-    """A data set whose files are to be written. Nothing is made of it."""
-    data, results = place / "data", place / "results"
+def test_data_sets_of_ones_own(project, powerless, read_only, tmp_path):
+    """One folder lacks a file, one has a wrong file, and one may only be read."""
+    texts = {
+        "absent": None,
+        "wrong": "2 qid:1 1:0.5 2:1\n0 qid:1 1:x 2:0\n",
+        "kept": "1 qid:1 1:0.5 2:1\n",
+    }
     splits = {split: f"{split}.txt" for split in SPLITS}
-    source = {"name": "mine", "width": 2, "label_max": 4, "splits": splits}
-    datasets = {"mine": {"source": source, "folder": str(data)}}
-    config = place / "config.yaml"
-    config.write_text(yaml.safe_dump({"datasets": datasets, "results": str(results)}))
-    data.mkdir()
-    yield Own(data, results, ("--configfile", "config.yaml", str(config), *SMOKE))
-    for folder in (data, results):
-        shutil.rmtree(folder)
-
-
-def test_missing_data(project, own):
-    target = f"{own.results}/smoke/raw/mine/manifest.json"
-    run = project.snakemake(target, "--cores", "1", "--retries", "0", *own.arguments)
-    assert run.code == 1
-    assert f"{own.data}/train.txt" in run.text
-    assert "Traceback" not in run.text
-
-
-def test_read_only_data(project, powerless, own, read_only):
-    own.write("1 qid:1 1:0.5 2:1\n")
-    read_only(own.data)
-    target = own.results / "smoke" / "raw" / "mine" / "train.parquet"
-    run = project.snakemake(str(target), "--cores", "1", *own.arguments, launcher=powerless)
-    assert run.code == 0, run.text
-    assert target.exists()
-
-
-def test_a_failure_says_its_cause_and_its_log_where_it_happens_and_at_the_end(project, own):
-    own.write("2 qid:1 1:0.5 2:1\n0 qid:1 1:x 2:0\n")
-    target = f"{own.results}/smoke/raw/mine/train.parquet"
-    run = project.snakemake(target, "--cores", "1", *own.arguments)
-    line = failure(run)
-    assert line.startswith(f"InputError: {own.data}/train.txt:2")
-    log = f"{own.results}/smoke/logs/raw/mine/train.log"
-    assert f"failed: {line} (log: {log})" in run.text
-    assert "Traceback" in Path(log).read_text()
-    assert list(own.results.rglob("*.parquet")) == []
+    sources = {}
+    for name, text in texts.items():
+        (tmp_path / name).mkdir()
+        source = {"name": name, "width": 2, "label_max": 4, "splits": splits}
+        sources[name] = {"source": source, "folder": str(tmp_path / name)}
+        for file in splits.values() if text else ():
+            (tmp_path / name / file).write_text(text)
+    read_only(tmp_path / "kept")
+    raw = tmp_path / "results" / "smoke" / "raw"
+    targets = {name: raw / name / "train.parquet" for name in texts}
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump({"datasets": sources, "results": str(tmp_path / "results")}))
+    arguments = ("--configfile", "config.yaml", str(config), *SMOKE)
+    run = project.snakemake(
+        *map(str, targets.values()), "--cores", "1", *arguments, launcher=powerless
+    )
+    assert [*raw.rglob("*.parquet")] == [targets["kept"]], run.text
+    absent, wrong = sorted({*failures(run)})  # A fetch is tried again.
+    assert f"{tmp_path}/absent/train.txt" in absent
+    assert wrong.startswith(f"InputError: {tmp_path}/wrong/train.txt:2")
+    log = tmp_path / "results/smoke/logs/raw/wrong/train.log"
+    assert f"failed: {wrong} (log: {log})" in run.text, "at the end, too"
+    assert "Traceback" in log.read_text()
 
 
 # Make

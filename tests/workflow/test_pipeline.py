@@ -47,7 +47,7 @@ ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
 def item_files(project: Project) -> list[str]:
     """All declared files of the items."""
     return [
-        f"figures/smoke/{project.paper}/{name}.{ending}"
+        f"{project.figures}/smoke/{project.paper}/{name}.{ending}"
         for name, item in project.smoke["items"].items()
         for ending in ENDINGS[item["kind"]]
     ]
@@ -97,13 +97,14 @@ def check_items(project: Project) -> None:
         else:
             assert re.match(r"% Data: .*\n(?s:.*)\\begin\{", path.read_text()), name
     there = {str(path.relative_to(project.folder)) for path in figures(project, project.paper)}
-    pages = {f"figures/smoke/{project.paper}/{name}" for name in ("index.html", "summary.json")}
+    page = f"{project.figures}/smoke/{project.paper}"
+    pages = {f"{page}/index.html", f"{page}/summary.json"}
     assert there == {*files, *pages}
 
 
 def figures(project: Project, folder: str = "") -> list:
-    """Files below figures/."""
-    paths = (project.folder / "figures" / "smoke" / folder).rglob("*")
+    """Files of the figures' folder."""
+    paths = (project.folder / project.figures / "smoke" / folder).rglob("*")
     return [path for path in paths if path.is_file()]
 
 
@@ -112,10 +113,10 @@ def test_every_claim_has_a_verdict(finished):
 
 
 def check_claims(project: Project) -> None:
-    """Assert that every claim has a verdict, and a reason unless it is reproduced."""
+    """Assert that every claim of the paper has a verdict, and a reason unless it is reproduced."""
     claims = import_module(f"papers.{project.paper}.claims").CLAIMS
-    with (project.folder / "figures" / "smoke" / "claims.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    with (project.folder / project.figures / "smoke" / "claims.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["paper"] == project.paper]
     made = project.smoke["items"]
     expected = [(project.paper, claim.id) for claim in claims if {*claim.items} <= {*made}]
     assert expected
@@ -335,28 +336,6 @@ def test_cores_hashes_and_a_kill_change_no_byte(recovered, finished):
     _, after = recovered
     assert {f"smoke/{PAPER}/{item}.csv" for item in FITTED} <= after.digests.keys()
     assert after.digests.items() <= finished.digests.items()
-
-
-# A paper of studies and of fits to given lists
-
-
-def test_a_paper_of_studies_gets_to_the_page(clean_copy):
-    project = clean_copy("studied", paper="chen2024", items=("fig5", "fig4a"))
-    run = project.snakemake("--cores", "2")
-    assert run.code == 0, run.text[-5000:]
-    check_items(project)
-    check_claims(project)
-    index = project.folder / "figures" / "smoke" / "index.html"
-    page = index.parent / project.paper / "index.html"
-    for name in project.smoke["items"]:
-        assert f'id="{name}"' in page.read_text()
-    if find_chromium() is not None:
-        assert check_page(index, 1280) + check_page(page, 1280) == []
-    # A study with its own seeds, and fits with the paper's.
-    for item in ("fig5", "fig4a"):
-        drawn = (index.parent / project.paper / f"{item}.svg").read_text()
-        assert "Data: simulated. Scale: smoke. Seeds: 1." in drawn
-    assert project.plan() == {}
 
 
 # Runs that share, or stop
