@@ -95,5 +95,5 @@ def tables() -> dict[Path, dict[str, str]]:
     """A line of docs/propensities.md."""
     table = STUDIES["lights"].table()
     counted = [len(table), (table["off"] > WRONG).sum(), (table["conditional"] > WRONG).sum()]
-    words = "of {} logs {} have such a curve, {} such a conditional one".format(*counted)
+    words = "Of {} logs {} have such a curve, {} such a conditional one".format(*counted)
     return {PAGE: {"lights": f"{words}; green on a wrong curve: {wrong(table).sum()}."}}
