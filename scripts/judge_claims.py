@@ -18,10 +18,11 @@ def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict
     judged = claims.CLAIMS if claims else []
     results, authors = read_results(inputs), published.results(paper)
     known = item_needs(paper)
-    verdicts = judge_all(judged, results, authors, items=needs, data=data, known=known)
+    gates = gates_of(results)
+    verdicts = judge_all(judged, results, authors, gates, items=needs, data=data, known=known)
     verdicts.insert(0, "paper", paper)
-    gates = gates_of(results).drop(columns="columns")
-    for table, output in (verdicts, outputs.claims), (gates, outputs.gates):
+    shown_gates = gates.drop(columns="columns")
+    for table, output in (verdicts, outputs.claims), (shown_gates, outputs.gates):
         with atomic(output) as path:
             table.to_csv(path, index=False, lineterminator="\n")
     shown = measured(findings.FINDINGS, results, authors) if findings else []

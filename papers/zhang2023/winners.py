@@ -61,9 +61,9 @@ def winners(results: pd.DataFrame, setting: str, by: str) -> pd.DataFrame:
 def won(results: pd.DataFrame, setting: str, by: str) -> pd.DataFrame:
     """All rows of a setting in the lanes that won; all there are if nothing was tuned."""
     rows = select(results, setting=setting)
-    if not tuned(results, setting):
+    if not tuned(rows, setting):
         return rows
-    chosen = winners(results, setting, by)
+    chosen = winners(rows, setting, by)
     return pd.concat([select(rows, **lane) for lane in chosen.to_dict("records")])
 
 

@@ -12,6 +12,7 @@ from papers.hager2025.claims import CLAIMS
 from tests.items import drawing, experiment
 from twotowers.claims import published
 from twotowers.claims.claims import CONTRADICTED, REPRODUCED, UNDECIDED
+from twotowers.claims.gates import gates_of
 from twotowers.claims.judging import judge_all
 from twotowers.claims.statistics import BAND, select
 
@@ -47,8 +48,10 @@ def test_what_three_seeds_of_this_noise_decide():
     data = dict.fromkeys(paper.needs, "stand-in")
     claims = list(JUDGED.values())
     one, three = (
-        judge_all(claims, synthetic(seeds), authors, items=items, data=data).set_index("claim")
-        for seeds, authors in ((1, None), (3, AUTHORS))
+        judge_all(claims, results, authors, gates_of(results), items=items, data=data).set_index(
+            "claim"
+        )
+        for results, authors in ((synthetic(1), None), (synthetic(3), AUTHORS))
     )
     assert set(one["verdict"]) == {UNDECIDED}
     assert set(one["reason"]) == {"one seed tells nothing of chance"}

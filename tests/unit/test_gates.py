@@ -350,6 +350,7 @@ def rows(setting: str, metric: str, values, **columns) -> pd.DataFrame:
     )
 
 
+SIMULATED = {"s": "simulation", "t": "simulation"}
 GATED = pd.concat(
     [
         rows("s", "gain_over_ranks", [0.02, 0.03, 0.01], strength=0.5),
@@ -447,7 +448,7 @@ def test_a_claim_that_rests_on_a_fit_that_fails_is_undecided(strengths, threshol
     judge = of_strength(*strengths)
     claim = Claim("1", "fig", "", "It gains", conditions, judge, gated=gated)
     found = judge_all(
-        [claim], GATED, None, items={"fig": ["s", "t"]}, data={"s": "simulation", "t": "simulation"}
+        [claim], GATED, None, gates_of(GATED), items={"fig": ["s", "t"]}, data=SIMULATED
     )
     assert found["verdict"].item() == verdict
     assert found["cause"].item() == (GATE if verdict == UNDECIDED else "")
@@ -460,7 +461,24 @@ def test_a_claim_that_rests_on_a_fit_that_fails_is_undecided(strengths, threshol
 def test_a_judge_that_cannot_do_without_a_fit_rests_on_it():
     worst = GATED.assign(value=GATED["value"].where(GATED["metric"] != "gain_over_ranks", -1.0))
     claim = Claim("1", "fig", "", "It gains", [above("it", 0)], lambda r: r["value"].iloc[2])
-    found = judge_all(
-        [claim], worst, None, items={"fig": ["s"]}, data={"s": "simulation", "t": "simulation"}
-    )
+    gates = gates_of(worst)
+    found = judge_all([claim], worst, None, gates, items={"fig": ["s"]}, data=SIMULATED)
     assert found["verdict"].item() == UNDECIDED
+
+
+def test_a_judge_sees_single_queries_where_it_reads_them():
+    """Most rows are theirs, so that other judges are asked without them."""
+    alone = pd.DataFrame({"metric": "query_ndcg", "query": [0, 1], "value": 1.0})
+    results = pd.concat([GATED, alone.assign(setting="s", seed=1)], ignore_index=True)
+    conditions, gates = [above("it", 0)], gates_of(GATED)
+    for metric, without in (("ndcg", len(alone)), ("query_ndcg", 0)):
+        lengths = []
+
+        def judge(results, metric=metric, lengths=lengths):
+            lengths.append(len(results))
+            return results.loc[results["metric"] == metric, "value"].mean()
+
+        claim = Claim("1", "fig", "", "", conditions, judge, chance=False)
+        judge_all([claim], results, None, gates, items={"fig": ["s"]}, data=SIMULATED)
+        # It is asked on both, to see whether it reads them.
+        assert set(lengths[2:]) == {lengths[0] - without}

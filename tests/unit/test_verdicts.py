@@ -42,6 +42,7 @@ from twotowers.claims.conditions import (
     significant,
     some,
 )
+from twotowers.claims.gates import gates_of
 from twotowers.claims.judging import COLUMNS, judge_all, on_authors
 from twotowers.claims.published import about
 from twotowers.claims.statistics import mean_interval, select
@@ -314,8 +315,8 @@ def test_results_that_cannot_spare_a_seed_are_undecided():
 
 ITEMS = {"fig9": ["s"], "other": ["t"]}
 DATA = {"s": "real data", "t": "stand-in", "u": "simulation"}
-judged = partial(judge_all, items=ITEMS, data=DATA)
 ALL = pd.concat(runs([1.0, 1.1, 0.9], setting) for setting in "stu")
+judged = partial(judge_all, gates=gates_of(ALL), items=ITEMS, data=DATA)
 
 
 @pytest.mark.parametrize(
@@ -405,7 +406,7 @@ def test_a_misspelt_item_is_an_error_and_one_that_a_scale_leaves_out_is_not():
         wrong = Claim(**{**vars(claim), **other})
         with pytest.raises(InputError, match="claim 1: 'fig8' is no item"):
             judged([wrong], ALL, None, known=ITEMS)
-    found = judge_all([claim], ALL, None, items={"other": ["t"]}, data=DATA, known=ITEMS)
+    found = judged([claim], ALL, None, items={"other": ["t"]}, known=ITEMS)
     assert found["verdict"].item() == NOT_TESTABLE
     assert found["reason"].item() == "fig9 is not made by this run"
 

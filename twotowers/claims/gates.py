@@ -109,11 +109,14 @@ def _ends(values: pd.Series) -> tuple[float, float, float]:
 def of_failing(results: pd.DataFrame, gates: pd.DataFrame) -> pd.Series:
     """Of each row of results, whether it is of a lane with a gate that fails."""
     failing = pd.Series(False, results.index)
-    for setting, columns in gates.loc[gates["fails"], ["setting", "columns"]].to_numpy():
-        own = results["setting"] == setting
-        for name, value in columns.items():
-            own &= results[name].isna() if pd.isna(value) else results[name] == value
-        failing |= own
+    for setting, lanes in gates[gates["fails"]].groupby("setting")["columns"]:
+        at = np.flatnonzero(results["setting"] == setting)
+        rows = results.iloc[at]
+        for columns in lanes:
+            own = np.ones(len(at), bool)
+            for name, value in columns.items():
+                own &= rows[name].isna() if pd.isna(value) else rows[name] == value
+            failing.iloc[at[own]] = True
     return failing
 
 

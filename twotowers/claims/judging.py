@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations
 from weakref import ref
 
@@ -32,7 +32,7 @@ from twotowers.claims.claims import (
 )
 from twotowers.claims.conditions import SIGNIFICANT, Condition
 from twotowers.claims.data_provenance import REAL, SIMULATION, weakest
-from twotowers.claims.gates import failing_text, gates_of, of_failing
+from twotowers.claims.gates import failing_text, of_failing
 from twotowers.claims.published import about
 from twotowers.claims.verdicts import decide, differs, seed_counts
 from twotowers.errors import check_choice
@@ -149,15 +149,7 @@ def authors_of(
 
 
 def contradiction(row: Mapping[str, object]) -> str:
-    """One of CONTRADICTIONS; empty if a claim fails neither here nor on its authors' numbers.
-
-    Example:
-        >>> row = {"origin": "the paper's claim", "authors_verdict": "", "stands_on": "simulation"}
-        >>> contradiction({**row, "verdict": "contradicted"})
-        'the statement fails'
-        >>> contradiction({**row, "verdict": "reproduced", "authors_verdict": "fails"})
-        'it fails on its authors’ own numbers'
-    """
+    """One of CONTRADICTIONS; empty if a claim fails neither here nor on its authors' numbers."""
     theirs = row["authors_verdict"] == AUTHORS[CONTRADICTED]
     if not theirs and row["verdict"] != CONTRADICTED:
         return ""
@@ -204,6 +196,14 @@ def asked_once(judge: Callable) -> Callable:
     return asked
 
 
+def _read_by(claim: Claim, results: pd.DataFrame, fewer: pd.DataFrame) -> pd.DataFrame:
+    """The results; those without single queries, which are most, if the judge reads no query."""
+    try:
+        return results if differs(claim, claim.measure(results), fewer) else fewer
+    except (NotTestable, TooFewRuns):
+        return results
+
+
 def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgement:
     """The verdict on a claim, with regard to the chance of seeds and to gates of fits.
 
@@ -232,6 +232,7 @@ def judge_all(
     claims: Iterable[Claim],
     results: pd.DataFrame,
     authors: pd.DataFrame | None,
+    gates: pd.DataFrame,
     *,
     items: Mapping[str, Sequence[str]],
     data: Mapping[str, str],
@@ -244,6 +245,7 @@ def judge_all(
 
     Args:
         authors: `twotowers.claims.published.results`; None, or no rows, if nothing is published.
+        gates: `twotowers.claims.gates.gates_of` the results.
         items: Item -> the settings and studies that it is drawn from, at this scale.
         data: Setting or study -> what it reads, one of `twotowers.claims.data_provenance.KINDS`.
         known: All items of the paper, as `items`, at whatever scale: a scale may leave some out.
@@ -251,7 +253,12 @@ def judge_all(
     results = results.assign(stands_on=results["setting"].map(data))
     if authors is not None:
         authors = authors.assign(stands_on=REAL)
-    gates = gates_of(results)
+
+    @lru_cache(maxsize=1)  # Claims on the same item follow each other.
+    def of_needs(needs: tuple[str, ...]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        own = results[results["setting"].isin(needs)]
+        return own, own[own["query"].isna()] if "query" in own else own
+
     rows = []
     for claim in claims:
         line, claim = line_of(claim.judge), replace(claim, judge=asked_once(claim.judge))
@@ -259,7 +266,7 @@ def judge_all(
             check_choice(name, known or items, field=f"claim {claim.id}", what="no item")
         needs = [need for name in claim.items for need in items.get(name, ())]
         if claim.item in items:
-            ours = _gated(claim, results[results["setting"].isin(needs)], gates)
+            ours = _gated(claim, _read_by(claim, *of_needs(tuple(needs))), gates)
         else:
             ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} {UNMADE}")
         theirs = "", "", ""
