@@ -10,12 +10,7 @@ from twotowers.files.artefacts import atomic
 
 
 def filled(text: str, tables: Mapping[str, str]) -> str:
-    """The page with new tables. A place without one keeps what it has.
-
-    Example:
-        >>> filled("<!-- a -->1<!-- /a --> <!-- b -->1<!-- /b -->", {"a": "2"})
-        '<!-- a -->\\n2\\n<!-- /a --> <!-- b -->1<!-- /b -->'
-    """
+    """The page with new tables. A place without one keeps what it has."""
 
     def block(match: re.Match) -> str:
         name = match[1]

@@ -28,14 +28,7 @@ from twotowers.claims.claims import CONTRADICTED, REPRODUCED, UNDECIDED, judge
 from twotowers.claims.data_provenance import REAL
 from twotowers.claims.judging import authors_of
 from twotowers.claims.statistics import select
-from twotowers.claims.verdicts import (
-    HOLDS,
-    decide,
-    jackknife_error,
-    seed_counts,
-    surely,
-    unmoved_error,
-)
+from twotowers.claims.verdicts import decide, jackknife_error, seed_counts, surely, unmoved_error
 from twotowers.experiment.matrix import item_needs
 from twotowers.root import ROOT
 
@@ -180,7 +173,7 @@ def by_rule(case: Case, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if case.discrete and not error.all():
         alone = [case.slack(values[..., [seed], :]) > 0 for seed in range(seeds)]
         error = unmoved_error(error, slack > 0, np.stack(alone, axis=-2))
-    holds, fails = surely(slack, slack > 0, error, seeds - 1, HOLDS)
+    holds, fails = surely(slack, slack > 0, error, seeds - 1)
     return holds.all(-1), fails.any(-1)
 
 

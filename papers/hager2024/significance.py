@@ -82,15 +82,6 @@ def against_baseline(
     the mean over these runs differs on other queries. The change is 1 or -1 if a method's mean is
     significantly higher or lower, else 0; p is uncorrected. Values are by method, query and seed
     (run).
-
-    Example:
-        >>> values = pd.DataFrame({
-        ...     "method": ["naive"] * 4 + ["ips"] * 4, "query": [1, 1, 2, 2] * 2,
-        ...     "seed": [1, 2] * 4, "value": [1.0, 1.2, 3.0, 3.4, 1.5, 1.8, 3.6, 4.0],
-        ... })
-        >>> found = against_baseline(values, "naive", unit="run", level=0.01)
-        >>> found[["method", "n", "change"]].values.tolist()
-        [['ips', 4, 1]]
     """
     pair = ["query", "seed"] if unit == "run" else ["query"]
     table = values.groupby([*pair, "method"], sort=False)["value"].mean().unstack(sort=False)

@@ -41,12 +41,7 @@ def table_of(name: str, measured: Mapping[str, ArrayLike]) -> pd.DataFrame:
 
 
 def row_of(quantity: str, measured: ArrayLike, published="", **bounds) -> tuple[str | int, ...]:
-    """A row: the measured numbers, what is accepted, what is published, and how many miss it.
-
-    Example:
-        >>> row_of("clicks", [0.5, 0.7], published=[0.5, 0.6], margin=0.05)
-        ('clicks', '0.500, 0.700', '± 0.05', '0.500, 0.600', 1)
-    """
+    """A row: the measured numbers, what is accepted, what is published, and how many miss it."""
     values = np.ravel(measured)
     numbers = [] if isinstance(published, str) else np.ravel(published)
     low, high, words = bounds_of(numbers, **bounds)

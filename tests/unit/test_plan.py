@@ -357,7 +357,7 @@ def test_clicks_are_simulated_from_scores(read):
 def test_a_data_set_has_a_folder_or_a_stand_in_of_this_scale(made):
     planner = made({"datasets": {"shop": {"source": "yandex_20_queries"}}}, {})
     with pytest.raises(InputError, match=r"datasets\.shop: .* no stand-in .*expected 'folder'"):
-        planner.standin_sizes("shop")
+        planner.standin_size("shop", "train")
 
 
 def test_a_stand_in_has_all_parts_that_are_read(made):

@@ -15,19 +15,6 @@ def of_each_query(scores, labels, *, where) -> dict[str, np.ndarray]:
     """DCG@1, 3, 5, 10, nDCG@10 and MRR@10 of every annotated query; 0 if nothing is relevant.
 
     Documents with equal scores count by expectation, as in `twotowers.claims.metrics.ndcg`.
-
-    Example:
-        >>> metrics = of_each_query(
-        ...     np.array([[0.2, 0.9, 0.1]]), np.array([[2, 0, 1]]), where=np.ones((1, 3), bool)
-        ... )
-        >>> for name, value in metrics.items():
-        ...     print(name, value.round(3))
-        dcg@1 [0.]
-        dcg@3 [2.393]
-        dcg@5 [2.393]
-        dcg@10 [2.393]
-        ndcg@10 [0.659]
-        mrr@10 [0.5]
     """
     lists = (scores, labels)
     cut = {f"dcg@{topn}": dcg(*lists, where=where, topn=topn) for topn in CUTS}
@@ -40,11 +27,6 @@ def logged_ndcg(scores: np.ndarray, *, where: np.ndarray, topn: int = 10) -> np.
     Gains are 2^(1 / k) - 1, as in Rax. So a random order of ten documents has about .7, not 0
     (Hager 2026, Section 3.7.1; de Haan and Hager 2024, Table 1). `scores` and `where`, False where
     a page shows no document, are [pages, positions].
-
-    Example:
-        >>> shown = np.ones((2, 3), bool)
-        >>> logged_ndcg(np.array([[3.0, 2, 1], [1, 2, 3]]), where=shown).round(3)
-        array([1.   , 0.734])
     """
     labels = np.broadcast_to(1 / np.arange(1, scores.shape[1] + 1), scores.shape)
     return ndcg(scores, labels, where=where, topn=topn)
@@ -54,10 +36,6 @@ def nll_of_pages(losses: np.ndarray, where: np.ndarray) -> np.ndarray:
     """[pages] mean negative log-likelihood of each page's clicks; NaN for one without documents.
 
     Losses are in nats; `where` is False where a page shows no document.
-
-    Example:
-        >>> nll_of_pages(np.array([[0.1, 0.3, 9.0]]), np.array([[True, True, False]]))
-        array([0.2])
     """
     shown = where.sum(1)
     total = np.where(where, losses, 0).sum(1, dtype=float)
@@ -72,10 +50,6 @@ def joined_by_number(nll: np.ndarray, page: np.ndarray, query: np.ndarray) -> np
     take NaN for 0. `nll_of_pages` of all test pages is the metric that the text describes. The
     result has a row per annotated query, or per page with its id if there are several; NaN if there
     is none.
-
-    Example:
-        >>> joined_by_number(np.array([0.1, 0.4]), np.array([7, 9]), np.array([9, 10]))
-        array([0.4, nan])
     """
     pages = pd.DataFrame({"id": page, "nll": nll})
     return pd.DataFrame({"id": query}).merge(pages, on="id", how="left")["nll"].to_numpy(float)

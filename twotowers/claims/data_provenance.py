@@ -20,13 +20,5 @@ KINDS = {
 
 
 def weakest(kinds: Iterable[str]) -> str:
-    """The weakest of some kinds of data, or a simulation if there are none.
-
-    >>> weakest([SIMULATION, STAND_IN, REAL])
-    'stand-in'
-    >>> weakest([REAL, SIMULATION])
-    'real data'
-    >>> weakest([])
-    'simulation'
-    """
+    """The weakest of some kinds of data, or a simulation if there are none."""
     return max(kinds, key=list(KINDS).index, default=SIMULATION)

@@ -77,15 +77,6 @@ def strongest(recorded: Sequence[Row]) -> Row | None:
     those of today, then beyond scale smoke. Then by the data that it stands on, by the scale, and
     by the number of seeds. Whether it decides the claim plays no part: who takes the run that
     decides has stopped at a result. A search of training settings is no evidence.
-
-    Example:
-        >>> run = {"name": "laptop", "verdict": "reproduced", "stands_on": "stand-in"}
-        >>> run |= {"scale": "laptop", "seeds": "1–3", "changed": False}
-        >>> longer = {**run, "name": "ten_seeds-laptop", "verdict": "undecided", "seeds": "1–10"}
-        >>> strongest([run, longer])["verdict"]
-        'undecided'
-        >>> strongest([run, {**longer, "changed": True}])["verdict"]
-        'reproduced'
     """
     evidence = [row for row in recorded if SEARCH not in str(row["name"])]
     return max(evidence, key=strength, default=None)

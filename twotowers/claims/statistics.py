@@ -26,10 +26,6 @@ def mean_interval(
     """Student's t interval of a mean: mean +- t(n - 1) sd / sqrt(n), with the sample's sd.
 
     NaN for a single observation or a missing sd.
-
-    Example:
-        >>> [end.round(3).item() for end in mean_interval(0.0, 1.0, 4)]
-        [-1.591, 1.591]
     """
     mean, sd, n = (np.asarray(array, dtype=float) for array in (mean, sd, n))
     freedom = np.where(n > 1, n - 1, np.nan)
@@ -39,12 +35,7 @@ def mean_interval(
 def frequency_interval(
     successes: ArrayLike, n: ArrayLike, *, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's score interval of a probability (Wilson 1927), of n >= 1 independent trials.
-
-    Example:
-        >>> [end.round(3).item() for end in frequency_interval(5, 10)]
-        [0.237, 0.763]
-    """
+    """Wilson's score interval of a probability (Wilson 1927), of n >= 1 independent trials."""
     successes, n = np.asarray(successes, float), np.asarray(n, float)
     z = quantile(level=level)
     middle = (successes + z**2 / 2) / (n + z**2)

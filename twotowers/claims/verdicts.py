@@ -57,16 +57,12 @@ Measurements = Sequence[tuple[Condition, object]]
 
 
 def decide(
-    claim: Claim,
-    results: pd.DataFrame,
-    level: float = HOLDS,
-    without: Sequence[np.ndarray] | None = None,
+    claim: Claim, results: pd.DataFrame, without: Sequence[np.ndarray] | None = None
 ) -> Judgement:
     """The verdict on a claim, with regard to the chance of seeds.
 
     `without` has of each condition which numbers do not count; all do if it is None. A condition of
-    which none counts is open. `level` is the coverage of the interval of a number that surely
-    holds.
+    which none counts is open.
     """
     try:
         pairs = claim.measure(results)
@@ -90,29 +86,10 @@ def decide(
     except (NotTestable, TooFewRuns) as lacking:
         reason = f"without one of the seeds: {lacking}"
         return replace(whole, verdict=UNDECIDED, reason=reason, cause=SEEDS)
+    # It is asked if no seed moves a count.
     alone = cache(partial(_alone, claim, results, seeds)) if least >= LEAST_ALONE else list
-    return settle(claim, pairs, left, alone, least=least, level=level, without=without)
-
-
-def settle(
-    claim: Claim,
-    pairs: Measurements,
-    left: Sequence[Measurements],
-    alone: Callable[[], Sequence[Measurements]],
-    *,
-    least: int,
-    level: float = HOLDS,
-    without: Sequence[np.ndarray] | None = None,
-) -> Judgement:
-    """The verdict from what a judge measured on all results, and without each seed (`left`).
-
-    `alone` returns the same on each seed alone, or nothing; it is asked if no seed moves a count.
-    `least` is the least number of seeds of a setting that has several, at least 2. The rest is as
-    of `decide`.
-    """
-    whole = outcome(claim, pairs)
     checked = [
-        _check(at, pairs, left, alone, None if without is None else without[at], least, level)
+        _check(at, pairs, left, alone, None if without is None else without[at], least)
         for at, (condition, _) in enumerate(pairs)
         if condition.judged
     ]
@@ -122,7 +99,7 @@ def settle(
         np.concatenate([getattr(check, name) for check in checked])
         for name in ("slack", "met", "error")
     )
-    holds, fails = surely(slack, met, error, least - 1, level)
+    holds, fails = surely(slack, met, error, least - 1)
     ends = np.cumsum([len(check.slack) for check in checked])[:-1]
     wrong, right = (np.split(numbers, ends) for numbers in (fails, holds))
     if fails.any():
@@ -135,7 +112,7 @@ def settle(
     else:
         opened = [check for check, sure in zip(checked, right, strict=True) if not sure.all()]
         verdict = UNDECIDED
-        texts = (check.text(least, numbers=len(slack), level=level) for check in opened)
+        texts = (check.text(least, numbers=len(slack)) for check in opened)
         reason = "open: " + "; ".join(texts)
     cause = SEEDS if verdict == UNDECIDED else ""
     return Judgement(verdict, whole.measured, reason, f"{held} of {len(left)}", cause)
@@ -167,29 +144,20 @@ def unmoved_error(error: np.ndarray, met: np.ndarray, alone: np.ndarray) -> np.n
     return np.where((error == 0) & ~sure, np.inf, error)
 
 
-def half_width(error: np.ndarray, freedom: int, level: float = HOLDS) -> np.ndarray:
-    """Half of each interval of this coverage."""
-    wide = quantile(freedom, level=level)
-    return np.where(error == 0, 0, wide * np.maximum(error, np.finfo(float).tiny))
-
-
-def failing_width(error: np.ndarray, freedom: int, numbers: int) -> np.ndarray:
-    """Half of each interval by which one of so many numbers surely fails."""
-    return half_width(error, freedom, 1 - (1 - FAILS) / numbers)
-
-
 def surely(
-    slack: np.ndarray, met: np.ndarray, error: np.ndarray, freedom: int, level: float = HOLDS
+    slack: np.ndarray, met: np.ndarray, error: np.ndarray, freedom: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which [..., numbers] of a claim surely meet their condition, and which surely do not.
 
     The worst of many numbers fails most by chance, so that a failure has a stricter test.
     """
-    half, stricter = (
-        half_width(error, freedom, level),
-        failing_width(error, freedom, slack.shape[-1]),
-    )
     certain = error == 0
+    half, stricter = (
+        np.where(
+            certain, 0, quantile(freedom, level=level) * np.maximum(error, np.finfo(float).tiny)
+        )
+        for level in (HOLDS, 1 - (1 - FAILS) / slack.shape[-1])
+    )
     with np.errstate(invalid="ignore"):  # No distance, and no error either.
         return met & (certain | (slack - half > 0)), ~met & (certain | (slack + stricter < 0))
 
@@ -260,7 +228,7 @@ class _Check:
     error: np.ndarray
     held: np.ndarray
 
-    def text(self, seeds: int, *, numbers: int, level: float) -> str:
+    def text(self, seeds: int, *, numbers: int) -> str:
         """The condition, how far its weakest number is from sure, and how many seeds would decide.
 
         `numbers` is how many the claim has.
@@ -274,7 +242,7 @@ class _Check:
             return f"{words} (the same in every seed, which may be chance)"
         if not np.isfinite(self.slack).all():
             return f"{words} (not measured without each seed)"
-        wide = np.where(self.met, level, 1 - (1 - FAILS) / numbers)
+        wide = np.where(self.met, HOLDS, 1 - (1 - FAILS) / numbers)
         with np.errstate(divide="ignore", invalid="ignore"):
             far = np.where(self.met, 1, -1) * np.abs(self.slack) / self.error
         at = np.nanargmin(far)
@@ -292,7 +260,6 @@ def _check(
     alone: Callable[[], Sequence[Measurements]],
     without: np.ndarray | None,
     seeds: int,
-    level: float,
 ) -> _Check:
     condition, measured = pairs[at]
     slack = condition.slack(measured)
@@ -315,18 +282,18 @@ def _check(
         met = met | without
         error = np.where(without, np.inf if without.all() else 0, error)
     if condition.some:
-        numbers, met, error = _surest(numbers, met, error, seeds - 1, level)
+        numbers, met, error = _surest(numbers, met, error, seeds - 1)
     return _Check(condition, numbers, met, error, held)
 
 
 def _surest(
-    slack: np.ndarray, met: np.ndarray, error: np.ndarray, freedom: int, level: float
+    slack: np.ndarray, met: np.ndarray, error: np.ndarray, freedom: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of numbers of which one is enough, the surest: its error is larger by Bonferroni."""
     with np.errstate(divide="ignore", invalid="ignore"):
         far = np.where(error == 0, np.where(met, np.inf, -np.inf), slack / error)
     at = [np.nan_to_num(far, nan=-np.inf).argmax()]
-    one, several = (quantile(freedom, level=1 - (1 - level) / k) for k in (1, len(slack)))
+    one, several = (quantile(freedom, level=1 - (1 - HOLDS) / k) for k in (1, len(slack)))
     return slack[at], met[at], error[at] * several / one
 
 

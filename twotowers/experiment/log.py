@@ -30,12 +30,7 @@ reads numbers of query-document pairs instead."""
 
 
 def chosen(features: float | Sequence[int], width: int) -> slice:
-    """The features that a tower reads, of `width`; of a share, at least one.
-
-    Example:
-        >>> chosen(0.5, 10), chosen([3, -1], 10)
-        (slice(0, 5, None), slice(2, 10, None))
-    """
+    """The features that a tower reads, of `width`; of a share, at least one."""
     if not isinstance(features, Sequence):
         return slice(0, max(round(features * width), 1))
     first, last = features

@@ -19,13 +19,7 @@ from twotowers.root import ROOT
 
 
 def dumped(value: Any) -> Any:
-    """An object as JSON has it.
-
-    Example:
-        >>> from twotowers.towers.lane import Lane
-        >>> dumped(Lane("strength", (0.5, 1.0)))["of"]
-        {'column': 'strength', 'values': [0.5, 1.0]}
-    """
+    """An object as JSON has it."""
     if isinstance(value, Mapping):
         return {str(name): dumped(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

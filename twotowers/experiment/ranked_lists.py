@@ -214,11 +214,6 @@ def assign_contexts(lengths: np.ndarray, contexts: int, *, positions: int, seed:
 
     With one type, positions are the only bias. The draw is the same for any number of documents in
     the lists, of `lengths` [lists], `positions` at most.
-
-    Example:
-        >>> places = assign_contexts(np.array([2, 1]), 1, positions=2, seed=0)
-        >>> places.shown.tolist(), places.empty.tolist()
-        ([0, 1, 0], [1])
     """
     lengths = np.asarray(lengths)
     drawn = stream("contexts", seed).integers(contexts, size=(len(lengths), positions))

@@ -102,12 +102,6 @@ def check_log(
             two bias factors is their Euclidean distance. By default the bias columns, if they are
             numeric.
         repair: 'merge' or 'intervene'; by default both. Merging needs bias features.
-
-    Example:
-        >>> log = pd.DataFrame({"document": [1, 2, 2], "position": [1, 2, 3]})
-        >>> report = check_log(log, feature=["document"], bias=["position"])
-        >>> report.identified, report.sizes.tolist(), report.merging.pairs.tolist()
-        (False, [1, 2], [[0, 1]])
     """
     check_columns([*feature, *bias, *(bias_features or [])], table.columns, path)
     if "impressions" not in table:

@@ -42,11 +42,6 @@ def factor_components(document: np.ndarray, factor: np.ndarray, *, factors: int)
 
     The bias is identified if all are 0. Documents, or feature vectors, and factors are integers
     from 0; a factor that was never seen is a component of its own.
-
-    Example:
-        >>> document, position = np.array([0, 0, 1, 1]), np.array([0, 1, 2, 3])
-        >>> factor_components(document, position, factors=4)
-        array([0, 0, 1, 1])
     """
     documents = int(document.max()) + 1 if len(document) else 0
     nodes = factors + documents
@@ -114,11 +109,6 @@ def spanning_forest(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarra
 
     It keeps each edge that makes no cycle with the edges before it, as Kruskal's algorithm does.
     Returns ascending indices of the edges kept, and the tree of each node, from 0 without gaps.
-
-    Example:
-        >>> kept, tree = spanning_forest(np.array([[0, 1], [1, 0], [2, 3]]), nodes=5)
-        >>> kept.tolist(), tree.tolist()
-        ([0, 2], [0, 0, 1, 1, 2])
     """
     ends = np.sort(ends, axis=1)
     _, first = number_rows(ends)

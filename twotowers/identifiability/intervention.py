@@ -39,10 +39,6 @@ def intervention_cost(relevance, examination, other_examination):
 
     This is Eq. 3 of Chen et al. (2024), from their Proposition 1. The feature vector, of relevance
     r, was seen under a factor of examination o, and is swapped to one of examination o'.
-
-    Example:
-        >>> intervention_cost(0.5, 1.0, 0.5)
-        4.0
     """
     return 1 / (relevance * examination) + 1 / (relevance * other_examination) - 2
 

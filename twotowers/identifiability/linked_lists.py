@@ -56,13 +56,6 @@ def linked_lists(
     positions make the n-th list. P(label y) at position k is shares_y + (k - (positions + 1) / 2)
     drift_y, where shares add up to 1 and drifts to 0. The number of components names the lists, and
     is checked.
-
-    Example:
-        >>> lists = linked_lists(
-        ...     positions=3, components=2, links=[(1, 2)], documents=4, queries=6, exchanged=1,
-        ...     shares=[0.5, 0.5], drift=[0, 0], seed=0)
-        >>> lists.documents.shape, lists.labels.shape
-        ((6, 3), (12,))
     """
     ends = np.asarray(links, int).reshape(-1, 2) - 1
     if ends.size and not (ends.min() >= 0 and ends.max() < positions):

@@ -51,12 +51,6 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
     handled together: each looks up more neighbours until one is in another group. When no small
     group is left, the smallest remaining group searches a tree of all points outside it. If several
     spanning trees have the same cost, the choice depends on the input only.
-
-    Example:
-        >>> document, position = np.array([0, 1, 1]), np.array([0, 1, 2])
-        >>> merging = node_merging(document, position, np.array([[1.0], [2.0], [4.0]]))
-        >>> merging.pairs.tolist(), merging.total, merging.merged.tolist()
-        ([[0, 1]], 1.0, [0, 0, 1])
     """
     points = np.asarray(bias_features, float)
     group = factor_components(feature, factor, factors=len(points))
@@ -84,12 +78,7 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
 
 
 def merge_pairs(pairs: np.ndarray, factors: int) -> np.ndarray:
-    """[factors] new numbers, from 0 without gaps, so that those joined by a chain of pairs are one.
-
-    Example:
-        >>> merge_pairs([[0, 2], [2, 3]], factors=4)
-        array([0, 1, 0, 0])
-    """
+    """[factors] new numbers, from 0 without gaps: those that a chain of pairs joins are one."""
     pairs = np.asarray(pairs, int).reshape(-1, 2)
     # A pair connects two factors just as a feature vector seen under both does.
     return factor_components(np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), factors=factors)

@@ -149,11 +149,6 @@ def strength_of_log(counts: PairCounts) -> Strength:
     A curve holds what is tied to its reference. Here every component has estimates of its own, at
     which its information is taken. Factors that clicks order one way only
     (`twotowers.fitting.conditional`) are components of their own.
-
-    Example:
-        >>> counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 2, 3], [9] * 4, [5, 2, 4, 3])
-        >>> strength_of_log(counts).component.tolist()
-        [0, 0, 1, 1]
     """
     useful = counts.where()
     # A pair that was shown in two components is a pair of each.
@@ -177,14 +172,6 @@ def growth_of(counts: PairCounts, curve: Curve) -> np.ndarray:
     in proportion once they are seen often. The impressions are divided at random into halves. The
     power is log2 of what all tell over the mean of what each half tells, at the curve's estimates.
     The same counts are always divided alike.
-
-    Example:
-        >>> from twotowers.fitting.conditional import fit_conditional
-        >>> pair = np.repeat(np.arange(2000), 2)
-        >>> seen = [PairCounts.of_arrays(pair, np.tile([0, 1], 2000), np.full(4000, n),
-        ...     np.full(4000, n)) for n in (1, 100)]
-        >>> [growth_of(each, fit_conditional(each))[1].round(1).item() for each in seen]
-        [2.0, 1.0]
     """
     known = curve.estimate > 0
     theta = np.log(np.where(known, curve.estimate, 1))
@@ -213,15 +200,6 @@ def sessions_needed(
     grows by the power `growth` now (`growth_of`; 1 where documents are all seen often), and in
     proportion in the end, with s = 1 / (2 - growth) - 1. It is inf where this log, of so many
     sessions, tells nothing, however long, and 0 at the reference.
-
-    Example:
-        >>> from twotowers.fitting.conditional import fit_conditional
-        >>> curve = fit_conditional(PairCounts.of_arrays([0, 0], [0, 1], [50, 50], [25, 25]),
-        ...     errors="information")
-        >>> sessions_needed(curve, sessions=100, error=0.1).round().tolist()
-        [0.0, 800.0]
-        >>> sessions_needed(curve, sessions=100, error=0.1, growth=1.5).round().tolist()
-        [0.0, 483.0]
     """
     check_range(error, field="error", low=1e-9, high=100)
     ratio = np.where(np.isfinite(curve.error), (curve.error / error) ** 2, np.inf)
@@ -263,14 +241,6 @@ def best_swaps(
             [K] those of what is usually shown under each factor.
         before: how many times as often as such a swap the log has shown a document where it is: a
             number, or [K] by factor; 0 for new documents.
-
-    Example:
-        >>> nothing = np.zeros((3, 3))
-        >>> swaps = best_swaps(nothing, [1, 0.5, 0.4], 0.3, pages=1000, steps=3)
-        >>> swaps[["one", "other", "joins"]].values.tolist()
-        [[0, 1, True], [0, 2, True], [1, 2, False]]
-        >>> swaps["worst"].round(3).tolist()
-        [inf, 0.076, 0.063]
     """
     laplacian = np.array(information, float)
     factors = len(laplacian)

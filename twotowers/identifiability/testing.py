@@ -47,13 +47,7 @@ class Finding:
 
 
 def single(name: str, steps: np.ndarray, value: float, unit: str) -> Finding:
-    """The t-test that a value is 0, from `steps` [queries], whose sum of squares is its variance.
-
-    Example:
-        >>> found = single("mean", np.array([1.0, -1, 1, 1, 1, 1]) / 6, 4 / 6, "clicks")
-        >>> round(found.statistic, 2), round(found.freedom[0]), round(found.p, 3)
-        (1.63, 6, 0.154)
-    """
+    """The t-test that a value is 0. The sum of squares of `steps` [queries] is its variance."""
     error = float(np.sqrt((steps**2).sum()))
     if not error > 0:
         return Finding(name, unit=unit, reason="no query tells of it")
@@ -87,10 +81,6 @@ def holm(p: ArrayLike) -> np.ndarray:
     """p-values of several tests, corrected for their number (Holm 1979); NaN is no test.
 
     P(the corrected p-value of any true null hypothesis is <= alpha) <= alpha.
-
-    Example:
-        >>> print(holm([0.01, 0.04, np.nan, 0.03]))
-        [0.03 0.06  nan 0.06]
     """
     p = np.asarray(p, float)
     order = np.argsort(p, kind="stable")

@@ -74,14 +74,6 @@ def compared(model: ClickModel, *, by_pair: bool, own: bool | None = None) -> di
 
     `by_pair`: pairs recur, because its table is one of pairs; `own`: it has a parameter for every
     pair, as `by_pair` if None.
-
-    Example:
-        >>> from twotowers.models.dependent_click import DependentClick
-        >>> from twotowers.models.position_based import PositionBased
-        >>> compared(PositionBased(), by_pair=False)
-        {'constant': True, 'ranks': True}
-        >>> compared(DependentClick(), by_pair=True)
-        {'constant': True, 'ranks': False, 'documents': True}
     """
     alone = isinstance(model, CellModel)
     positions = not alone or bool({PER_POSITION, PER_JUMP} & {*model.parts.values()})

@@ -13,9 +13,6 @@ import jax.numpy as jnp
 
 from twotowers.losses.cells import softplus
 
-FORMS = ("published", "paper", "corrected")
-"""See `pairwise_debiasing_loss`."""
-
 
 class Pairs(NamedTuple):
     """The pairs of pages, each [..., documents, documents].
@@ -122,7 +119,7 @@ def pairwise_debiasing_loss(
 
     Example:
         >>> f, c, t = jnp.array([0.0, 1.0]), jnp.array([0, 1]), jnp.array([1.0, 0.5])
-        >>> for form in FORMS:
+        >>> for form in ("published", "paper", "corrected"):
         ...     (loss,) = pairwise_debiasing_loss(*(x[None] for x in (f, c, t, t)), form=form)
         ...     print(f"{form} {loss:.3f}")
         published 1.484

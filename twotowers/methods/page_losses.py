@@ -124,14 +124,7 @@ class ListTower(nnx.Module):
     def cell_losses(
         self, inputs: jax.Array, shown: jax.Array, clicked: jax.Array, key: jax.Array | None = None
     ) -> jax.Array:
-        """Loss of every cell: [..., documents, positions]. Arguments as in `TwoTowers`.
-
-        Example:
-            >>> tower = ListTower(lambda inputs, key: inputs[..., 0])
-            >>> shown, clicked = jnp.ones((1, 2, 1)), jnp.array([[[3.0], [0.0]]])
-            >>> tower.cell_losses(jnp.zeros((1, 2, 1)), shown, clicked).ravel().round(3).tolist()
-            [2.0789999961853027, 0.0]
-        """
+        """Loss of every cell: [..., documents, positions]. Arguments as in `TwoTowers`."""
         logits = jnp.where(shown.sum(-1) > 0, self.relevance(inputs, key), ABSENT)
         losses = -jax.nn.log_softmax(logits)[..., None]
         # Counts may be unsigned, and of documents that no list shows.

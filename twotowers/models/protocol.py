@@ -42,12 +42,7 @@ Credits = Mapping[str, tuple[Array, Array]]
 
 
 def of_documents(parts: Mapping[str, str]) -> list[str]:
-    """The names of the parts that have a probability per query-document pair.
-
-    Example:
-        >>> of_documents({"attraction": PER_DOCUMENT, "examination": PER_POSITION})
-        ['attraction']
-    """
+    """The names of the parts that have a probability per query-document pair."""
     return [part for part, kind in parts.items() if kind == PER_DOCUMENT]
 
 

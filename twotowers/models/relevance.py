@@ -85,10 +85,6 @@ def rescale(scores: np.ndarray, empty: Sequence[float] | np.ndarray = ()) -> np.
     """Clip to the 5th and 95th percentile, then map these to 0 and 4, as float32.
 
     `empty` are further scores that only the percentiles include.
-
-    Example:
-        >>> rescale(np.arange(101.0))[[0, 5, 50, 95, 100]]
-        array([0., 0., 2., 4., 4.], dtype=float32)
     """
     low, high = np.percentile(np.concatenate([scores, empty]), [5, 95])
     return (HIGHEST * (np.clip(scores, low, high) - low) / (high - low)).astype(np.float32)

@@ -28,7 +28,6 @@ from twotowers.towers.deep import DeepTower
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.two_towers import scores
 
-RANKERS = ("expert", "linear", "deep", "svm", "lambdamart")
 DROPOUT = 0.1
 
 COST = 200.0

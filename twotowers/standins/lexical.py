@@ -38,13 +38,7 @@ class Corpus:
 
     @classmethod
     def of(cls, texts: Iterable[tuple[np.ndarray, np.ndarray]], vocabulary: int) -> Corpus:
-        """Count a collection: titles and abstracts [documents, tokens] of some at a time.
-
-        Example:
-            >>> corpus = Corpus.of([(np.array([[0, 1], [1, -1]]), np.array([[1], [2]]))], 3)
-            >>> corpus.documents, corpus.frequency["document"].tolist()
-            (2, [1, 2, 1])
-        """
+        """Count a collection: titles and abstracts [documents, tokens] of some at a time."""
         number = 0
         frequency, occurrences = (
             {field: np.zeros(vocabulary, np.int64) for field in FIELDS} for _ in range(2)
@@ -72,13 +66,6 @@ def lexical_features(
 
     Texts are [pairs, tokens] token ids, `PAD` behind the end. Pairs have their query's tokens
     repeated. Lengths are those of the document, the title and the abstract.
-
-    Example:
-        >>> title, abstract = np.array([[0, 1], [1, -1]]), np.array([[1], [2]])
-        >>> corpus = Corpus.of([(title, abstract)], 3)
-        >>> query = np.array([[0], [0]])
-        >>> lexical_features(query, title, abstract, corpus)[:, 0].astype(float).round(3).tolist()
-        [0.641, 0.0]
     """
     parts = [
         _features(query[rows], title[rows], abstract[rows], corpus)

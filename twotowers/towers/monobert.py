@@ -69,14 +69,6 @@ class MonoBert(nnx.Module):
             dropout: rate of dropout, in [0, 0.99].
             segments: 2, or 3 if tokens are marked (`twotowers.towers.sequences.marked`).
             rngs: source of randomness.
-
-        Example:
-            >>> small = dict(vocabulary=30, length=8, layers=1, heads=2, width=4, inner=8)
-            >>> encoder = MonoBert(**small, rngs=nnx.Rngs(0))
-            >>> tokens = jnp.array([[2, 15, 1, 17, 18, 1, 19, 1]])
-            >>> hidden = encoder(tokens, tokens * 0)
-            >>> hidden.shape, encoder.relevance(hidden).shape
-            ((1, 8, 4), (1,))
         """
         if width % heads:
             raise InputError(f"{width}", field="width", expected=f"a multiple of heads, {heads}")

@@ -55,12 +55,7 @@ class Tower(nnx.Module):
 
 
 def rows_of(pairs: int, ratio: float) -> int:
-    """Number of rows of a table with one row per `ratio` pairs, rounded up and at least 1.
-
-    Example:
-        >>> rows_of(25, 10)
-        3
-    """
+    """Number of rows of a table with one row per `ratio` pairs, rounded up and at least 1."""
     return max(math.ceil(pairs / ratio), 1)
 
 

@@ -34,12 +34,7 @@ class Sequences(NamedTuple):
 
     @classmethod
     def of(cls, tokens: np.ndarray, *, marks: bool = False) -> Sequences:
-        """What an encoder reads, from `sequences` alone: segment 0 ends with the first [SEP].
-
-        Example:
-            >>> Sequences.of(np.array([[2, 15, 1, 17, 18, 1, 19, 1, 0]])).segments.tolist()
-            [[0, 0, 0, 1, 1, 1, 1, 1, 1]]
-        """
+        """What an encoder reads, from `sequences` alone: segment 0 ends with the first [SEP]."""
         ends = tokens == SEP
         segments = (np.cumsum(ends, axis=1) - ends > 0).astype(np.int32)
         sequences = cls(tokens, segments, (segments == 1) & (tokens >= OFFSET))
@@ -52,10 +47,6 @@ def sequences(
     """[documents, length] int32 tokens of texts. What is longer is cut, its last [SEP], too.
 
     Texts are [documents, tokens] token ids from 0, -1 behind the end.
-
-    Example:
-        >>> sequences(*np.array([[[5, -1]], [[7, 8]], [[9, -1]]]), length=9).tolist()
-        [[2, 15, 1, 17, 18, 1, 19, 1, 0]]
     """
 
     def special(token: int) -> np.ndarray:
@@ -75,11 +66,6 @@ def marked(found: Sequences) -> Sequences:
 
     A network that has read months of text knows when two words are the same. A small one needs the
     mark (MarkedBERT; Boualili et al. 2020).
-
-    Example:
-        >>> texts = sequences(*np.array([[[5, -1]], [[7, 5]], [[9, -1]]]), length=9)
-        >>> marked(Sequences.of(texts)).segments.tolist()
-        [[0, 0, 0, 1, 2, 1, 1, 1, 1]]
     """
     asked = (found.segments == 0) & (found.tokens >= OFFSET)
     query = np.where(asked, found.tokens, PAD)[:, : (found.segments == 0).sum(1).max(initial=0)]
@@ -96,12 +82,6 @@ def masked(
 
     `text` is True where a token may be; all are [documents, length]. Returns the tokens, and which
     of them are masked.
-
-    Example:
-        >>> tokens, text = jnp.array([[2, 15, 1, 17, 18, 1]]), jnp.array([[0, 0, 0, 1, 1, 0]]) > 0
-        >>> hidden, chosen = masked(tokens, text, rate=1.0, key=jax.random.key(0))
-        >>> hidden.tolist(), chosen.sum().item()
-        ([[2, 15, 1, 3, 3, 1]], 2)
     """
     chosen = text & jax.random.bernoulli(key, rate, tokens.shape)
     return jnp.where(chosen, MASK, tokens), chosen

@@ -261,11 +261,6 @@ def two_towers(
             `twotowers.fitting.gradient.fit` fills in.
         dropout: rate of dropout of examination logits, in [0, 0.99].
         heads: functions that build the heads.
-
-    Example:
-        >>> model = two_towers("linear", width=3, pairs=0, positions=2, seed=1)
-        >>> model(jnp.ones((5, 4, 3))).shape  # queries, documents, positions
-        (5, 4, 2)
     """
     rngs = nnx.Rngs(seed)
     model = model or Additive()

@@ -42,8 +42,8 @@ class Targets(Places):
             for need, seed in self.runs(paper, needs)
         ]
 
-    def records_of(self, paper: str, needs: Iterable[str] | None = None) -> list[str]:
-        """The records of the same jobs. They say how long the jobs took."""
+    def records_of(self, paper: str, needs: Iterable[str]) -> list[str]:
+        """The records of such jobs. They say how long the jobs took."""
         return [
             self.record("fit", paper=paper, setting=need, seed=seed)
             for need, seed in self.runs(paper, needs)
@@ -62,10 +62,6 @@ class Targets(Places):
         """Each paper's files of the given kinds, one kind after the other."""
         return [self.file(kind, paper=key) for kind in kinds for key in self.papers]
 
-    def shown(self) -> list[str]:
-        """Every file of every item."""
-        return [path for key in self.papers for path in self.items_of(key)]
-
     def targets(self) -> list[str]:
         """What a run makes: the chosen items, or the pages, the claims and all items.
 
@@ -82,7 +78,8 @@ class Targets(Places):
         if self.config.only:
             return [path for name in self.config.only for path in self.item_files(*name.split("/"))]
         ends = map(self.file, ("overview", "verdicts"))
-        return [*ends, *self.of_papers("page", "summary"), *self.shown()]
+        items = [path for key in self.papers for path in self.items_of(key)]
+        return [*ends, *self.of_papers("page", "summary"), *items]
 
     def _declared(self) -> set[str]:
         """Every item of every paper."""
@@ -95,20 +92,16 @@ class Targets(Places):
         """A data set of the configuration."""
         return self.config.datasets[name]
 
-    def standin_sizes(self, name: str) -> dict[str, int]:
-        """Sizes (queries or sessions) of the parts of a stand-in."""
-        sizes = self.dataset(name).standin.get(self.config.scale)
-        if sizes is None:
+    def standin_size(self, name: str, part: str) -> int:
+        """How many queries or sessions a part of a stand-in has."""
+        given = self.dataset(name).standin.get(self.config.scale)
+        if given is None:
             raise InputError(
                 f"there is no stand-in at scale {self.config.scale!r}",
                 field=f"datasets.{name}",
                 expected="'folder', where its files are",
             )
-        return sizes.parts
-
-    def standin_size(self, name: str, part: str) -> int:
-        """How many queries or sessions a part of a stand-in has."""
-        sizes = self.standin_sizes(name)
+        sizes = given.parts
         of = LOG if part in (PAGES, DOCUMENTS) else part
         if of not in sizes:
             raise InputError(

@@ -131,12 +131,6 @@ def posteriors(
     """P(attractive | click or none) and P(examined | click or none) of the position-based model.
 
     Attraction and examination are [impressions] log-odds.
-
-    Example:
-        >>> click = jnp.array([True, False])
-        >>> attractive, examined = posteriors(jnp.zeros(2), jnp.zeros(2), click)
-        >>> [f"{chance:.3f}" for chance in attractive]
-        ['1.000', '0.333']
     """
     chances = jax.nn.sigmoid(attraction), jax.nn.sigmoid(examination)
     measured = PositionBased().posteriors(*chances)

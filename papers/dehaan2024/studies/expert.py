@@ -44,12 +44,7 @@ def measured(lists, scores) -> Iterator[dict]:
 
 
 def contiguous_folds(queries: int, folds: int = FOLDS) -> list[slice]:
-    """Folds of neighbouring queries, of sizes that differ by at most one.
-
-    Example:
-        >>> contiguous_folds(7, 3)
-        [slice(0, 3, None), slice(3, 5, None), slice(5, 7, None)]
-    """
+    """Folds of neighbouring queries, of sizes that differ by at most one."""
     sizes = np.full(folds, queries // folds) + (np.arange(folds) < queries % folds)
     ends = np.cumsum(sizes).tolist()
     return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]

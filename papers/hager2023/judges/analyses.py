@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from papers.hager2023.grid import FULL, PRODUCTION, by_seed, gap, of_method
+from papers.hager2023.grid import DATASETS, FULL, PRODUCTION, by_seed, gap, of_method
 from twotowers.claims.claims import Claims, Measured, seed_means
 from twotowers.claims.conditions import above, at_least, at_most, below, evidence_if, shown
 
@@ -24,14 +24,8 @@ CLICK_MODELS = {"with true bias": {"method": "pbm"}, "with estimated bias": {"me
 )  # fmt: skip
 def recovered(results) -> Measured:
     most = results.loc[results["metric"] == "ndcg@10", "sessions"].max()
-    means = seed_means(
-        results,
-        {"method": ["ips", "pbm", "estimated"]},
-        metric="ndcg@10",
-        sessions=most,
-        collisions=0,
-    )
-    return means
+    over = {"method": ["ips", "pbm", "estimated"]}
+    return seed_means(results, over, metric="ndcg@10", sessions=most, collisions=0)
 
 
 @CLAIMS.add(
@@ -42,16 +36,12 @@ def recovered(results) -> Measured:
 )  # fmt: skip
 def collisions_cost(results, *, method) -> Measured:
     most = results.loc[results["metric"] == "ndcg@10", "sessions"].max()
-    leads = [
-        gap(
-            *(
-                by_seed(results, metric="ndcg@10", method=m, sessions=most, collisions=share)
-                for m in ("ips", method)
-            )
-        )
-        for share in (0, 0.5, 0.9)
-    ]
-    return leads
+    where = {"metric": "ndcg@10", "sessions": most}
+
+    def of(method, share):
+        return by_seed(results, **where, method=method, collisions=share)
+
+    return [gap(of("ips", share), of(method, share)) for share in (0, 0.5, 0.9)]
 
 
 @CLAIMS.add(
@@ -82,13 +72,12 @@ def bias_costs(results) -> Measured:
 )  # fmt: skip
 def on_raw_clicks(results) -> Measured:
     def leads(log):
-        means = {
-            method: seed_means(
-                results, {"sessions": UNEVEN}, setting=f"{log}-{method}", metric="ndcg@10"
-            )
+        over, where = {"sessions": UNEVEN}, {"metric": "ndcg@10"}
+        pbm, ips = (
+            seed_means(results, over, setting=f"{log}-{method}", **where)
             for method in ("pbm", "ips")
-        }
-        return means["pbm"] - means["ips"]
+        )
+        return pbm - ips
 
     raw, averaged = leads("raw"), leads("istella")
     return (raw - averaged).abs(), raw, averaged
@@ -102,11 +91,7 @@ def on_raw_clicks(results) -> Measured:
     above("IPS's lead on training queries, at the exact optimum of a linear ranker,", 0),
     at_most("the largest derivative at this optimum, of any seed,", 1e-5),
     shown("mean lead on test queries by tower"),
-    parts={
-        "MSLR-WEB30K": {"dataset": "mslr"},
-        "Istella-S": {"dataset": "istella"},
-        "Yahoo! Webscope": {"dataset": "yahoo"},
-    },
+    parts={title: {"dataset": name} for name, title in DATASETS.items()},
 )  # fmt: skip
 def by_misfit(results, *, dataset) -> Measured:
     def runs(tower, metric="ndcg@10"):
