@@ -164,8 +164,8 @@ def drop(
 def _hashed(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """32 random bits per entry: a hash of its place and the key.
 
-    It takes a fraction of the time of Threefry (benchmarks/README.md), which would be half of a
-    small tower's training. Dropout needs no more. The hash is `lowbias32` of Wellons, "Prospecting
+    It takes a fraction of the time of Threefry, which would be half of a small tower's training.
+    Dropout needs no more. The hash is `lowbias32` of Wellons, "Prospecting
     for hash functions" (2018), once for each half of the key.
     """
     places = jax.lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)
