@@ -117,7 +117,7 @@ def test_a_paper_that_still_runs_shows_the_figures_that_are_there(tmp_path):
     folder = tmp_path / "sample2025"
     one = paper(folder)
     (folder / "fig3.svg").unlink()
-    write_overview(tmp_path, {one.key: outline(one)}, **RUN)
+    write_overview(tmp_path, {one["key"]: outline(one)}, **RUN)
     with opened(tmp_path / "index.html", DESK) as tab:
         tab.evaluate("Promise.allSettled([...document.images].map(image => image.decode()))")
         shown = json.loads(
