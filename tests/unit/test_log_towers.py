@@ -48,6 +48,12 @@ def test_finds_relevance_and_bias(users, fitted, kind):
     )
     assert _agreement(own, users) > 0.98
     assert (own.gains[["constant", "ranks"]] > 0).all(axis=None)
+    predicted, drawn = own.predict(users["log"]), own.sample(users["log"], seed=4)
+    assert (drawn["document"] == predicted["document"]).all()
+    several = drawn.groupby("position")["click"].agg(["mean", "size"])
+    chance = predicted.groupby("position")["probability"].mean()
+    error = np.sqrt(chance * (1 - chance) / several["size"])
+    assert (np.abs(several["mean"] - chance) < 4 * error).all()
     if kind == "pbm":
         bias = own.examination().groupby("position")["estimate"].mean()
         np.testing.assert_allclose(np.exp(bias), EXAMINED, rtol=0.15)
@@ -62,12 +68,6 @@ def test_counted_and_read_by_pages_alike(users, fitted):
         fitted.evaluate(users["log"])["log_likelihood"].mean(), abs=1e-3
     )
     assert found["probability"].mean() == pytest.approx(click.mean(), rel=0.03)
-    drawn = fitted.sample(users["log"], seed=4)
-    assert (drawn["document"] == found["document"]).all()
-    several = drawn.groupby("position")["click"].agg(["mean", "size"])
-    chance = found.groupby("position")["probability"].mean()
-    error = np.sqrt(chance * (1 - chance) / several["size"])
-    assert (np.abs(several["mean"] - chance) < 4 * error).all()
     cells = users["log"].assign(impressions=1).rename(columns={"click": "clicks"})
     counted = cells.groupby(["query", "document", "position"], as_index=False).sum()
     model = tt.TwoTower("linear", click_model="pbm")

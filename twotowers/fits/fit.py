@@ -12,12 +12,13 @@ prior.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -27,14 +28,14 @@ from twotowers.errors import InputError, check_options, nearest
 from twotowers.files.artefacts import atomic
 from twotowers.fits.judgments import Judgments, grading, judgments_of
 from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, lines, prior_check, warnings
-from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions, sampled
+from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions, shown_with
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
 from twotowers.logs.click_log import ClickLog, as_log, check_out
 from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.page_arrays import Pages
-from twotowers.methods.page_fits import losses_of_pages
+from twotowers.methods.page_fits import clicks_of_pages, losses_of_pages
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
 from twotowers.randomness import stream
@@ -309,11 +310,9 @@ class Fit:
             [1.0, 0.0]
         """
         pages = pages_to_predict(as_log(log), self.model, self.positions)
-
-        def others(clicks: np.ndarray) -> np.ndarray:
-            return np.exp(-self.losses(replace(pages, clicks=clicks))[1])
-
-        return native(sampled(pages, others, stream("sample", seed)), self.kind)
+        known, rng = self._probabilities(pages), stream("sample", seed)
+        clicks = clicks_of_pages(self.model, *known, pages.where, rng)
+        return native(pd.DataFrame(shown_with(pages, clicks)), self.kind)
 
     def arrays(self, log: ClickLog) -> Pages:
         """The pages of a log, as long as the fit's."""
@@ -321,6 +320,11 @@ class Fit:
 
     def losses(self, pages: Pages) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """[pages, K] losses of each click, alone and given those above it; and where it is."""
+        known = self._probabilities(pages)
+        return *losses_of_pages(self.model, *known, pages.clicks, pages.where), pages.where
+
+    def _probabilities(self, pages: Pages) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """The probabilities of each part, and the number of the pair at each place of the pages."""
         unknown = self.estimate.unknown()
         known = {
             # What is not in the log has the number behind the last.
@@ -329,7 +333,7 @@ class Fit:
             else values
             for part, values in self.estimate.filled().items()
         }
-        number, where = pair_numbers(self.pairs, pages.ids), pages.where
+        number = pair_numbers(self.pairs, pages.ids)
         of_documents = PER_DOCUMENT in self.model.parts.values()
         if self.saved is not None and of_documents and (number == len(self.pairs)).all():
             raise InputError(
@@ -337,7 +341,7 @@ class Fit:
                 field="log",
                 expected="a log with the ids of the fit",
             )
-        return *losses_of_pages(self.model, known, number[pages.pair], pages.clicks, where), where
+        return known, number[pages.pair]
 
     def save(self, path: str | Path) -> None:
         """Write the fit, all or nothing: the parquet file that the module describes.

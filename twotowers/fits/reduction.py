@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -119,7 +119,7 @@ def predictions(pages: Pages, losses: Sequence[Sequence[np.ndarray]]) -> pd.Data
     """
     page, place = np.nonzero(pages.where)
     clicked = pages.clicks[page, place]
-    columns = _shown(pages, clicked)
+    columns = shown_with(pages, pages.clicks)
     for name, of_fits in zip(
         ("probability", "given_above"), zip(*losses, strict=True), strict=True
     ):
@@ -130,23 +130,10 @@ def predictions(pages: Pages, losses: Sequence[Sequence[np.ndarray]]) -> pd.Data
     return pd.DataFrame(columns)
 
 
-def sampled(
-    pages: Pages, others: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator
-) -> pd.DataFrame:
-    """What `Fit.sample` returns.
-
-    `others` maps clicks [pages, K] to P(no click | clicks above) [pages, K], right where these have
-    none. Clicks at a position are drawn once those above it are.
-    """
-    clicks, drawn = np.zeros(pages.where.shape, bool), rng.random(pages.where.shape)
-    for place in range(clicks.shape[1]):
-        clicks[:, place] = pages.where[:, place] & (drawn[:, place] >= others(clicks)[:, place])
-    return pd.DataFrame(_shown(pages, clicks[pages.where]))
-
-
-def _shown(pages: Pages, clicked: np.ndarray) -> dict[str, np.ndarray | pd.Series]:
-    """Columns of the documents shown, with a click or none."""
+def shown_with(pages: Pages, clicks: np.ndarray) -> dict[str, np.ndarray | pd.Series]:
+    """Columns of the documents that pages show, with these clicks [pages, K]."""
     page, place = np.nonzero(pages.where)
     assert pages.ids is not None  # A log names its documents.
     ids = pages.ids.to_pandas().iloc[pages.pair[page, place]].reset_index(drop=True)
-    return {"page": page + 1, **ids, "position": place + 1, "click": clicked.astype(int)}
+    clicked = clicks[page, place].astype(int)
+    return {"page": page + 1, **ids, "position": place + 1, "click": clicked}

@@ -16,7 +16,7 @@ from twotowers.claims.metrics import perplexities
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.own_log import Divided
 from twotowers.fits.fit import means_of
-from twotowers.fits.reduction import pages_to_predict, predictions, sampled
+from twotowers.fits.reduction import pages_to_predict, predictions, shown_with
 from twotowers.jobs.gates import fall_at_limit, totals
 from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.counts import Counts
@@ -204,12 +204,15 @@ class LogTowers:
         """
         split, pages = self._of_log(log, features)
         assert split.sessions is not None
-
-        def others(clicks: np.ndarray) -> np.ndarray:
+        where, clicks = pages.where, np.zeros(pages.where.shape, bool)
+        chance = stream("sample", seed).random(where.shape)
+        for place in range(where.shape[1]):
+            # The clicks above are drawn. None is here yet, so these losses are of no click. Losses
+            # of a split are remembered, so each place has a split of its own.
             drawn = replace(split, sessions=[replace(split.sessions[0], clicks=clicks)])
-            return np.mean([np.exp(-self._losses(each, drawn)[1]) for each in self.fitted], axis=0)
-
-        return native(sampled(pages, others, stream("sample", seed)), self.kind)
+            none = [np.exp(-self._losses(each, drawn)[1][:, place]) for each in self.fitted]
+            clicks[:, place] = where[:, place] & (chance[:, place] >= np.mean(none, axis=0))
+        return native(pd.DataFrame(shown_with(pages, clicks)), self.kind)
 
     def evaluate(self, log: object = None, features: object = None) -> Native:
         """How well each seed predicts the clicks of a log.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -138,18 +138,40 @@ def losses_of_pages(
     where: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """[pages, K] losses of each click, alone and given those above it, by fitted probabilities."""
-    length = {part: _shape(kind, parameters[part]) for part, kind in model.parts.items()}
-    tables = {part: parameters[part].reshape(length[part]) for part in parameters}
     parts = []
-    for start in range(0, len(pair), CHUNK):
-        rows = slice(start, start + CHUNK)
+    for rows, chances in _chances(model, parameters, pair):
         clicked, shown = clicks[rows], where[rows]
-        values = lay_out(tables, model.parts, pair[rows])
-        chances = {part: chance_of(each) for part, each in values.items()}
         alone = model.marginal(chances).broadcast(clicked.shape)
         given = model.conditional(chances, clicked)
         parts.append([losses(chance, clicked, shown) for chance in (alone, given)])
     return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
+def clicks_of_pages(
+    model: ClickModel,
+    parameters: Mapping[str, np.ndarray],
+    pair: np.ndarray,
+    where: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """[pages, K] clicks drawn by fitted probabilities."""
+    drawn = (
+        model.sample(chances, where[rows], rng=rng)["clicks"]
+        for rows, chances in _chances(model, parameters, pair)
+    )
+    return np.concatenate([*drawn])
+
+
+def _chances(
+    model: ClickModel, parameters: Mapping[str, np.ndarray], pair: np.ndarray
+) -> Iterator[tuple[slice, dict[str, Chance]]]:
+    """Some pages at a time, and the chances of each part of the model there."""
+    length = {part: _shape(kind, parameters[part]) for part, kind in model.parts.items()}
+    tables = {part: parameters[part].reshape(length[part]) for part in parameters}
+    for start in range(0, len(pair), CHUNK):
+        rows = slice(start, start + CHUNK)
+        values = lay_out(tables, model.parts, pair[rows])
+        yield rows, {part: chance_of(each) for part, each in values.items()}
 
 
 def chance_of(values: np.ndarray) -> Chance:
