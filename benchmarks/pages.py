@@ -35,7 +35,7 @@ def write(results: Results) -> None:
 
 
 def texts(results: Results) -> dict[str, str]:
-    """The tables of the parts that were run."""
+    """The table of each part that has results, by its name on the page."""
     return {name: each.text(results) for name, each in TABLES.items() if each.part in results}
 
 

@@ -68,7 +68,7 @@ def needs(paper: str, item: str) -> tuple[str, ...]:
 @cache
 def seen(paper: str, number: str) -> pd.DataFrame:
     """The results of a claim's items on which it holds, or those that its authors published.
-    Nobody may change them. Only claims of ADJUSTED are told what data these stand on."""
+    Nobody may change them. Only claims of ADJUSTED may depend on the kind of data."""
     if (paper, number) in PUBLISHED:
         return authors(paper).drop(columns="stands_on")
     claim, results = CLAIMS[paper, number], claimed(paper)

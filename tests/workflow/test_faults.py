@@ -61,7 +61,7 @@ def check_same(project: Project, finished: Finished, *paths: str) -> None:
 
 
 def failures(run: Run) -> list[str]:
-    """The line with the cause of each job that failed in a run."""
+    """For each job that failed in a run, the line that names the cause."""
     assert run.code == 1, run.text
     assert "Traceback" not in run.text
     return re.findall(r"^\w+ failed: (.*)", run.text, re.MULTILINE)
@@ -134,7 +134,7 @@ def test_a_second_run_is_refused_and_sigterm_lets_a_job_end(project, finished):
     check_same(project, finished, STUDY)
 
 
-# No right, no room
+# No permission, no space
 
 
 @pytest.fixture

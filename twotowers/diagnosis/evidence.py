@@ -55,7 +55,7 @@ LAYOUT = (
 )
 """Names of columns that tell adverts, modules or layouts apart."""
 FEW_VALUES = 10
-"""A column with at most so many values may tell users or layouts apart."""
+"""A column with at most this many values may separate groups of users, or layouts."""
 MOST_SWAPS = 12
 """Swaps that are planned at most."""
 FEW_ALONE = 0.5

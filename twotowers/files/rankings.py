@@ -111,7 +111,10 @@ def rank(rankings: Rankings, scores: np.ndarray, *, top: int | None = None) -> R
 
 
 def best_rows(rankings: Rankings, scores: np.ndarray, top: int | None = None) -> np.ndarray:
-    """[kept] rows of each query, by scores [rows], the highest first; the first `top`, or all."""
+    """[kept] numbers of rows: query by query, the highest of the scores [rows] first.
+
+    Of each query the first `top` stay, or all.
+    """
     order = np.lexsort((-scores, rankings.query_of_row))
     place = np.arange(len(order)) - rankings.offsets[rankings.query_of_row]
     return order[place < (np.inf if top is None else top)]

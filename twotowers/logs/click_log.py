@@ -33,7 +33,7 @@ BOTS = ("keep", "drop")
 KNOWN = (*CELL, "last_click")
 """Columns that are read, or follow from those that are read, without being asked for."""
 MOST_POSITIONS = 1000
-"""Memory of a fit grows with the square of the positions."""
+"""The longest page. The memory of a fit grows with the square of its positions."""
 OF_CLICKS = "`clicks.log()`, the log of simulated clicks,"
 
 
