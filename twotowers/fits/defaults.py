@@ -1,7 +1,7 @@
 """What the public functions and the commands take by default."""
 
 PRIOR = "rate"
-"""The prior of click models (`twotowers.fits.held_out`)."""
+"""The prior of click models (`twotowers.fits.fitting`)."""
 MEAN = 0.5
 """The mean of a prior, if a user gives its strength only."""
 FEATURE, BIAS = ("query", "document"), ("position",)

@@ -1,4 +1,10 @@
-"""`fit`, for click models and for towers."""
+"""`fit`, for click models and for towers; and priors that follow from the log.
+
+A probability that is tried a few times needs a prior. It stands for the unknown law of relevance,
+so a wrong one is expensive: where documents are rare and rarely relevant, one imagined click in two
+trials takes most of the examination away. The prior `rate` has the mean of the log instead, and
+`chosen` is the one that predicts pages best that are held out.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +13,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
 from twotowers.errors import InputError, check_options, check_range
 from twotowers.files.progress import doing
 from twotowers.fits.defaults import PRIOR
-from twotowers.fits.fit import Fit
-from twotowers.fits.held_out import CHOSEN, RATE, chosen_prior, prior_of, rate_prior
+from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.models import is_fitted, model_of
 from twotowers.fits.reduction import reduced
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
-from twotowers.fitting.prior import Prior
+from twotowers.fitting.prior import Prior, pseudo_counts
 from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.logs.click_log import MOST_POSITIONS, OF_CLICKS, ClickLog, Trained, as_log
-from twotowers.models.protocol import ClickModel
+from twotowers.models.protocol import PER_DOCUMENT, ClickModel, of_documents
 
 if TYPE_CHECKING:
     from twotowers.fits.towers import LogTowers
@@ -28,6 +37,20 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-10
 """EM stops when an iteration gains no larger a share of the log-likelihood."""
+RATE, CHOSEN = "rate", "chosen"
+TRIED = 2.0
+"""Imagined trials of every probability."""
+LEAST_RATE = 0.001
+MEANS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5)
+"""Means of probabilities of documents that are tried, with two trials each. A search for mean and
+trials starts at the best of them."""
+LEAST, MOST = (0.001, 0.1), (0.999, 100.0)
+"""Mean and trials are sought between these."""
+NEAR, GAIN = 0.05, 1e-5
+"""The search ends where log-odds of means, logarithms of trials and perplexities differ by less."""
+STEPS = np.array([[0, 0], [0.5, 0], [0, 0.7]])
+"""From the start of the search to its first three points."""
+HELD_OUT = 0.2
 
 
 @overload
@@ -158,10 +181,8 @@ class Fitter:
 
     def fit(self, log: ClickLog) -> Fit:
         """Read a log, as far as it is not read yet, and fit the model."""
-        prior = self.prior
         doing(f"fitting {self.name}")
-        if prior == CHOSEN:
-            prior = chosen_prior(log, self.name, self.model, self.positions, self._estimate)
+        prior = self._chosen(log) if self.prior == CHOSEN else self.prior
         needed = reduced(log, self.name, self.model, self.positions)
         if prior == RATE:
             prior = rate_prior(self.model, needed.rates)
@@ -170,6 +191,40 @@ class Fitter:
         return Fit(
             self.name, self.model, needed.positions, estimate, needed.pairs, log.kind, log=log
         )
+
+    def _chosen(self, log: ClickLog) -> Prior:
+        """Choose the prior of each part per document, one part after the other.
+
+        A fifth of the pages is held out, and each prior is judged by the conditional perplexity of
+        their clicks, the mean over positions. Nelder and Mead's search finds mean and trials
+        together. Other parts keep one success in two trials: they have few probabilities, so their
+        prior matters little.
+        """
+        longest = log.longest if self.positions is None else self.positions
+        parts = log.split({"train": 1 - HELD_OUT, "test": HELD_OUT})
+        statistics, pairs, *_ = reduced(parts["train"], self.name, self.model, longest)
+        chosen: dict[str, tuple[float, float]] = {}
+        pages = None
+        for part in of_documents(self.model.parts):
+
+            def loss(at: np.ndarray, part: str = part) -> float:
+                nonlocal pages
+                prior = Prior(1, TRIED, {**chosen, part: imagined(at)})
+                estimate = self._estimate(statistics, prior)
+                fit = Fit(self.name, self.model, longest, estimate, pairs)
+                pages = fit.arrays(parts["test"]) if pages is None else pages
+                return means_of(*fit.losses(pages))["conditional"]
+
+            start = min((np.array([logit(mean), np.log(TRIED)]) for mean in MEANS), key=loss)
+            best = minimize(
+                loss,
+                start,
+                method="Nelder-Mead",
+                bounds=[logit([LEAST[0], MOST[0]]), np.log([LEAST[1], MOST[1]])],
+                options={"initial_simplex": start + STEPS, "xatol": NEAR, "fatol": GAIN},
+            )
+            chosen[part] = imagined(best.x)
+        return Prior(1, TRIED, chosen)
 
     def _estimate(self, statistics: Statistics | Totals, prior: Prior) -> Estimate:
         if self.model.counts is not None:
@@ -199,3 +254,35 @@ def fitter(
     check_range(iterations, field="iterations", low=1, high=10**9, whole=True)
     check_range(tolerance, field="tolerance", low=0, high=1)
     return Fitter(name, chosen, prior_of(prior), positions, iterations, tolerance)
+
+
+def imagined(at: np.ndarray) -> tuple[float, float]:
+    """Imagined successes and trials, from the log-odds of the mean and the logarithm of trials."""
+    trials = float(f"{np.exp(at[1]):.3g}")
+    return float(f"{trials * expit(at[0]):.3g}"), trials
+
+
+def rate_prior(model: ClickModel, rates: tuple[float, float]) -> Prior:
+    """Two imagined trials of every probability, one of which succeeds; of attraction by the log.
+
+    Attraction has the click rate of the first position, which users examine; or of all positions,
+    if the model knows no positions. `rates` are both.
+
+    >>> from twotowers.models.position_based import PositionBased
+    >>> rate_prior(PositionBased(), (0.2, 0.1)).of("attraction")
+    (0.4, 2.0)
+    """
+    if model.parts.get("attraction") != PER_DOCUMENT:
+        return Prior(1.0, TRIED)
+    rate = min(max(rates[len(model.parts) == 1], LEAST_RATE), 1 - LEAST_RATE)
+    return Prior(1.0, TRIED, {"attraction": (TRIED * rate, TRIED)})
+
+
+def prior_of(given: tuple[float, float] | str | None) -> Prior | str:
+    """A prior as it is given to `fit`: itself, or `RATE` or `CHOSEN`, which follow from a log."""
+    if given is None or given in (RATE, CHOSEN):
+        return given or Prior()
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        return pseudo_counts(*given)
+    expected = f"{RATE!r}, {CHOSEN!r}, (prior, mean), or None"
+    raise InputError(f"{given!r}", field="prior", expected=expected)

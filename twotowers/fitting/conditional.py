@@ -71,10 +71,11 @@ def fit_conditional(
         raise InputError(
             f"{factors:,} bias factors", field="factor", expected=f"1 to {MOST_FACTORS:,}"
         )
-    every = useful = _useful(counts.where(), form)
+    clicked = counts.where()
+    every = useful = _useful(clicked, form)
     together = strong_components(useful, form)
     inside = together == together[reference]
-    reason = _reasons(counts, inside, reference)
+    reason = _reasons(counts, clicked, inside, reference)
     useful = _useful(useful.where(inside[useful.factor]), form)
     start = np.zeros(factors)
     if form == "additive":
@@ -155,12 +156,13 @@ ORDERED = "documents that link it to the reference were clicked on one side only
 NO_CLICK = "no click here on a document that links it to the reference: at most the upper end"
 
 
-def _reasons(counts: PairCounts, inside: np.ndarray, reference: int) -> np.ndarray:
-    """[K] why a factor has no estimate; '' if it is `inside`."""
-    useful = counts.where()
-    clicked = components(useful.pair, useful.factor, counts.factors)
+def _reasons(
+    counts: PairCounts, clicked: PairCounts, inside: np.ndarray, reference: int
+) -> np.ndarray:
+    """[K] why a factor has no estimate; '' if it is `inside`. `clicked` are pairs with a click."""
+    tied = components(clicked.pair, clicked.factor, counts.factors)
     reason = np.where(inside, "", ORDERED).astype(object)
-    reason[clicked != clicked[reference]] = UNCLICKED
+    reason[tied != tied[reference]] = UNCLICKED
     reason[counts.component != counts.component[reference]] = APART
     reason[counts.shown == 0] = NEVER
     return reason

@@ -180,26 +180,6 @@ class ClickLog(Log):
         """
         return self.holding().seen
 
-    def count(self, by: Sequence[str] = CELL, **further: Further) -> Counts:
-        """Impressions and clicks by some columns, such as query, document and position.
-
-        Args:
-            by: columns of the log; "position"; of a log of pages also "last_click".
-            further: see `Log.count`.
-
-        Returns:
-            a row for each combination of values that occurs: `frame()` gives it, `write` writes it.
-
-        Raises:
-            InputError: a row of the log is wrong, or a column is missing.
-
-        Example:
-            >>> pages = {"documents": [["a", "b"], ["a"]], "clicks": [[1, 0], [1]]}
-            >>> read_log(pa.table(pages)).count().frame()["impressions"].to_pylist()
-            [2, 1]
-        """
-        return self.holding({*by} - {*further}).count(by, **further)
-
     def portions(self, by: Sequence[str] = CELL, **further: Further) -> Iterator[Counts]:
         """What `count` gives, some rows at a time."""
         return self.holding({*by} - {*further}).portions(by, **further)

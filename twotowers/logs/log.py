@@ -300,13 +300,23 @@ class Log:
         """Impressions and clicks by some columns.
 
         Args:
-            by: names of columns; also "position", "last_click" (the position of the last click
-                above, 0 for none), and those of `further`.
+            by: names of columns; also "position", of a log of pages "last_click" (the position of
+                the last click above, 0 for none), and those of `further`.
             further: more columns: how many numbers each has, and a function of a block that gives
                 [shown] of them.
 
         Returns:
-            a row for each combination of values that occurs, sorted by them.
+            a row for each combination of values that occurs, sorted by them: `frame()` gives it,
+            `write` writes it.
+
+        Raises:
+            InputError: a row of a log of `read_log` is wrong, or a column is missing.
+
+        Example:
+            >>> import twotowers as tt
+            >>> pages = {"documents": [["a", "b"], ["a"]], "clicks": [[1, 0], [1]]}
+            >>> tt.read_log(pa.table(pages)).count().frame()["impressions"].to_pylist()
+            [2, 1]
         """
         return Counts.joined([*self.portions(by, **further)])
 
