@@ -258,7 +258,7 @@ def _credits(model: ClickModel, parts: list[str]):
     """A function of a block: [shown] integers with two bits for each part, success and trial."""
 
     def credit(block: Block) -> np.ndarray:
-        where = block.where(int(block.lengths.max(initial=0)))
+        where = np.arange(block.lengths.max(initial=0)) < block.lengths[:, None]
         clicks = np.zeros(where.shape, bool)
         clicks[where] = block.click
         credits = model.counts(clicks, where)

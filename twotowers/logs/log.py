@@ -88,10 +88,6 @@ class Block:
             return np.repeat(self.of_pages[name], self.lengths)
         return self.of_documents[name] if name in self.of_documents else getattr(self, name)
 
-    def where(self, length: int) -> np.ndarray:
-        """[pages, length] bool: where pages of at most this length show a document."""
-        return np.arange(length) < self.lengths[:, None]
-
     def batch(self, ids: Mapping[str, Ids]) -> pa.RecordBatch:
         """The pages with the values of the log: lists of documents, of clicks and so on."""
         offsets = pa.array(np.append(0, np.cumsum(self.lengths)), pa.int32())
