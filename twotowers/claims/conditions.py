@@ -111,9 +111,12 @@ class Condition:
             threshold = self.threshold * np.broadcast_to(np.asarray(unit, float), shape).ravel()
         else:
             threshold = self.threshold
-        distance = cells.astype(float) - threshold
+        return self._slack_to(threshold, cells.astype(float))
+
+    def _slack_to(self, threshold, values):
+        distance = values - threshold
         if self.relation == "exactly":
-            return -distance.abs()
+            return -abs(distance)
         return -distance if self.relation in UPPER else distance
 
     def met(self, slack: ArrayLike) -> np.ndarray:
@@ -178,8 +181,11 @@ class Condition:
         digits = (4 if self.of else 3) if self.digits is None else self.digits
         if self.relation in RELATIONS and not self.of:
             digits = self.digits or max(3, _decimals(self.threshold) + 1)
-            met = self.met(self.slack(value)).all()
-            while digits < 9 and self.met(self.slack(round(value, digits))).all() != met:
+
+            def met(shown: float) -> np.ndarray:
+                return self.met(self._slack_to(self.threshold, float(shown)))
+
+            while digits < 9 and met(round(value, digits)) != met(value):
                 digits += 1
         return written(value, digits)
 

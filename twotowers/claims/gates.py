@@ -111,12 +111,16 @@ def of_failing(results: pd.DataFrame, gates: pd.DataFrame) -> pd.Series:
     failing = pd.Series(False, results.index)
     for setting, lanes in gates[gates["fails"]].groupby("setting")["columns"]:
         at = np.flatnonzero(results["setting"] == setting)
-        rows = results.iloc[at]
+        names = {name for columns in lanes for name in columns}
+        rows = {name: results[name].iloc[at].to_numpy(object) for name in names}
+        lane_fails = np.zeros(len(at), bool)
         for columns in lanes:
-            own = np.ones(len(at), bool)
-            for name, value in columns.items():
-                own &= rows[name].isna() if pd.isna(value) else rows[name] == value
-            failing.iloc[at[own]] = True
+            own = [
+                pd.isna(rows[name]) if pd.isna(value) else rows[name] == value
+                for name, value in columns.items()
+            ]
+            lane_fails |= np.all(own, axis=0)
+        failing.iloc[at[lane_fails]] = True
     return failing
 
 
