@@ -41,6 +41,8 @@ from twotowers.logs.frames import PANDAS
 from twotowers.logs.numbering import Column, Ids, Spill
 from twotowers.logs.sessions import EMPTY, EQUAL, read_sessions, seen_in, write_sessions
 
+FEW = 1 << 20
+"""So many possible keys are counted without sorting."""
 RANGES = 1 << 16
 """Where not all keys are sorted at once, portions of them consist of so many ranges."""
 
@@ -324,6 +326,9 @@ class Log:
             yield Counts(*_weighed(self.blocks, columns), ids, self.seen, self.kind)
             return
         fits = sum(each < WIDEST for each in accumulate((each.size for each in ids.values()), mul))
+        if prod(each.size for each in ids.values()) <= FEW:
+            yield Counts(*_binned(self.blocks, columns), ids, self.seen, self.kind)
+            return
         if fits == len(ids):
             for low, high in self._ranges(columns):
                 part = _run_lengths(_marked(self.blocks, columns, low, high), columns)
@@ -398,6 +403,28 @@ def _weighed(blocks: Sequence[Block], columns: Columns) -> Part:
     return added_up(own, shown, shown * click, {name: ids for name, (ids, _) in columns.items()})
 
 
+def _binned(blocks: Sequence[Block], columns: Columns) -> Part:
+    """The counts of blocks, by a table of all keys."""
+    size = 2 * prod(ids.size for ids, _ in columns.values())
+
+    def binned(block: Block) -> np.ndarray:
+        return np.bincount(2 * _keys(block, columns) + block.click, minlength=size)
+
+    cells = sum(len(each.click) for each in blocks)
+    total = sum(in_order(binned, blocks, cells=cells), np.zeros(size, np.int64)).reshape(-1, 2)
+    keys = np.flatnonzero(total.any(axis=1))
+    return _numbers(keys, columns), total[keys].sum(axis=1), total[keys, 1]
+
+
+def _numbers(keys: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
+    """column -> [rows] the numbers that keys consist of."""
+    numbers = {}
+    for name, (ids, _) in reversed(columns.items()):
+        rest = keys // ids.size
+        numbers[name], keys = (keys - rest * ids.size).astype(smallest(ids.size)), rest
+    return {name: numbers[name] for name in columns}
+
+
 def _marked(blocks: Sequence[Block], columns: Columns, low: int, high: int) -> np.ndarray:
     """Keys from `low` to below `high`, times two, and one more of a click."""
     whole = high - low == prod(ids.size for ids, _ in columns.values())
@@ -440,10 +467,7 @@ def _run_lengths(keys: np.ndarray, columns: Columns) -> Part:
             clicks.append(np.add.reduceat(click, starts))
             keys[distinct : distinct + len(starts)] = own[starts]
             distinct += len(starts)
-    key, columns_of = keys[:distinct].copy(), {}
+    key = keys[:distinct].copy()
     del keys, own
     shown, clicks = (np.concatenate(each).astype(np.int64) for each in (shown, clicks))
-    for name, (ids, _) in reversed(columns.items()):
-        rest = key // ids.size
-        columns_of[name], key = (key - rest * ids.size).astype(smallest(ids.size)), rest
-    return {name: columns_of[name] for name in columns}, shown, clicks
+    return _numbers(key, columns), shown, clicks
