@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from twotowers.files.blocks import blocks as pieces
+from twotowers.files.blocks import in_order
 from twotowers.files.tables import write_batches
 from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.numbering import Column, Ids, Spill
 from twotowers.logs.sessions import described
+
+if TYPE_CHECKING:
+    from twotowers.logs.log import Block
 
 SIZE = 1 << 21
 """About how many shown documents a block of a log has."""
@@ -24,6 +31,8 @@ CELL = ("query", "document", "position")
 COUNTS = ("impressions", "clicks")
 NO_CELLS = pa.schema([("split", pa.string()), *((name, pa.int64()) for name in (*CELL, *COUNTS))])
 """The columns of a counted log without rows."""
+FEW = 1 << 20
+"""So many possible keys are counted without sorting."""
 GROUP = 1 << 20
 """Rows of a row group of a file of counts."""
 
@@ -167,6 +176,8 @@ class Counts:
 
 
 Part = tuple[Mapping[str, np.ndarray], np.ndarray, np.ndarray]
+Columns = Mapping[str, tuple[Ids, Callable[["Block"], np.ndarray]]]
+"""Column -> what its numbers stand for, and the [shown] numbers of a block."""
 
 
 class Mixed(Exception):
@@ -220,7 +231,7 @@ def added_up(columns, shown, clicks, ids) -> Part:
     """Rows in any order -> distinct and sorted ones."""
     key = key_of(columns, ids)
     order = np.argsort(key, kind="stable")
-    starts = _starts(key[order])
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     first = order[starts]
     shown, clicks = (
         np.add.reduceat(each[..., order], starts, axis=-1) if len(starts) else each
@@ -229,16 +240,95 @@ def added_up(columns, shown, clicks, ids) -> Part:
     return {name: each[first] for name, each in columns.items()}, shown, clicks
 
 
-def _starts(keys: np.ndarray) -> np.ndarray:
-    """Where the runs of equal keys begin."""
-    new = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    return np.flatnonzero(new)
+def block_keys(block: Block, columns: Columns, out: np.ndarray | None = None) -> np.ndarray:
+    """[shown] keys of the columns."""
+    out = np.empty(len(block.click), np.int64) if out is None else out
+    out[:] = 0
+    for ids, values in columns.values():
+        out *= ids.size
+        out += values(block)
+    return out
 
 
-def smallest(size: int) -> np.dtype:
-    """The type of numbers below a size."""
-    return np.dtype(np.int32 if size <= 2**31 else np.int64)
+def weighed(blocks: Sequence[Block], columns: Columns) -> Part:
+    """The counts of blocks whose rows are several pages."""
+    own = {
+        name: np.concatenate([values(each) for each in blocks])
+        for name, (_, values) in columns.items()
+    }
+    shown = np.concatenate([np.repeat(each.times, each.lengths) for each in blocks])
+    click = np.concatenate([each.click for each in blocks])
+    return added_up(own, shown, shown * click, {name: ids for name, (ids, _) in columns.items()})
+
+
+def binned(blocks: Sequence[Block], columns: Columns) -> Part:
+    """The counts of blocks, by a table of all keys."""
+    size = 2 * prod(ids.size for ids, _ in columns.values())
+
+    def of_block(block: Block) -> np.ndarray:
+        return np.bincount(2 * block_keys(block, columns) + block.click, minlength=size)
+
+    cells = sum(len(each.click) for each in blocks)
+    total = sum(in_order(of_block, blocks, cells=cells), np.zeros(size, np.int64)).reshape(-1, 2)
+    keys = np.flatnonzero(total.any(axis=1))
+    return _numbers(keys, columns), total[keys].sum(axis=1), total[keys, 1]
+
+
+def _numbers(keys: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
+    """column -> [rows] the numbers that keys consist of."""
+    numbers = {}
+    for name, (ids, _) in reversed(columns.items()):
+        rest, kind = keys // ids.size, np.int32 if ids.size <= 2**31 else np.int64
+        numbers[name], keys = (keys - rest * ids.size).astype(kind), rest
+    return {name: numbers[name] for name in columns}
+
+
+def marked(blocks: Sequence[Block], columns: Columns, low: int, high: int) -> np.ndarray:
+    """Keys from `low` to below `high`, times two, and one more of a click."""
+    whole = high - low == prod(ids.size for ids, _ in columns.values())
+    ends = np.cumsum([0, *(len(each.click) for each in blocks)])
+    keys = np.empty(ends[-1] if whole else 0, np.int64)
+
+    def fill(place: int) -> np.ndarray | None:
+        out = keys[slice(*ends[place : place + 2])] if whole else None
+        own, click = block_keys(blocks[place], columns, out), blocks[place].click
+        if not whole:
+            inside = (own >= low) & (own < high)
+            own, click = own[inside], click[inside]
+        own *= 2
+        own += click
+        return None if whole else own
+
+    parts = [*in_order(fill, [*range(len(blocks))], cells=int(ends[-1]))]
+    return keys if whole else np.concatenate(parts)
+
+
+def run_lengths(keys: np.ndarray, columns: Columns) -> Part:
+    """The counts of such keys, by sorting them in place."""
+    keys.sort()
+    shown, clicks = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    distinct, last = 0, -1
+    for some in pieces(len(keys)):  # Some at a time, so that there is no copy of all keys.
+        own = keys[some]
+        click = (own & 1).astype(np.int32)
+        own >>= 1
+        new = np.empty(len(own), bool)
+        new[:1] = own[:1] != last
+        np.not_equal(own[1:], own[:-1], out=new[1:])
+        starts, last = np.flatnonzero(new), own[-1:].max(initial=-1)
+        before = starts[0] if len(starts) else len(own)
+        if before:  # The last run goes on here.
+            shown[-1][-1] += before
+            clicks[-1][-1] += click[:before].sum()
+        if len(starts):
+            shown.append(np.diff(starts, append=len(own)).astype(np.int32))
+            clicks.append(np.add.reduceat(click, starts))
+            keys[distinct : distinct + len(starts)] = own[starts]
+            distinct += len(starts)
+    key = keys[:distinct].copy()
+    del keys, own
+    shown, clicks = (np.concatenate(each).astype(np.int64) for each in (shown, clicks))
+    return _numbers(key, columns), shown, clicks
 
 
 def count_cells(

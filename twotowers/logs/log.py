@@ -24,25 +24,25 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from twotowers.files.blocks import blocks as pieces
-from twotowers.files.blocks import in_order
 from twotowers.logs.counted import (
     CELL,
+    FEW,
     MEMORY,
     WIDEST,
+    Columns,
     Counts,
-    Part,
-    added_up,
+    binned,
+    block_keys,
     gathered,
     key_of,
-    smallest,
+    marked,
+    run_lengths,
+    weighed,
 )
 from twotowers.logs.frames import PANDAS
 from twotowers.logs.numbering import Column, Ids, Spill
 from twotowers.logs.sessions import EMPTY, EQUAL, read_sessions, seen_in, write_sessions
 
-FEW = 1 << 20
-"""So many possible keys are counted without sorting."""
 RANGES = 1 << 16
 """Where not all keys are sorted at once, portions of them consist of so many ranges."""
 
@@ -323,22 +323,22 @@ class Log:
         columns = self._columns(by, further)
         ids = {name: each for name, (each, _) in columns.items()}
         if self.times is not None:  # Rows are few where pages are many.
-            yield Counts(*_weighed(self.blocks, columns), ids, self.seen, self.kind)
+            yield Counts(*weighed(self.blocks, columns), ids, self.seen, self.kind)
             return
         fits = sum(each < WIDEST for each in accumulate((each.size for each in ids.values()), mul))
         if prod(each.size for each in ids.values()) <= FEW:
-            yield Counts(*_binned(self.blocks, columns), ids, self.seen, self.kind)
+            yield Counts(*binned(self.blocks, columns), ids, self.seen, self.kind)
             return
         if fits == len(ids):
             for low, high in self._ranges(columns):
-                part = _run_lengths(_marked(self.blocks, columns, low, high), columns)
+                part = run_lengths(marked(self.blocks, columns, low, high), columns)
                 yield Counts(*part, ids, self.seen, self.kind)
             return
         # There are more combinations than keys, so the columns at the front become one.
         front = {name: columns[name] for name in by[:fits]}
         first = self.count(by[:fits], **further)
         keys = key_of(first.columns, ids)
-        number = len(keys), lambda block: np.searchsorted(keys, _keys(block, front))
+        number = len(keys), lambda block: np.searchsorted(keys, block_keys(block, front))
         for part in self.portions(["", *by[fits:]], **{**further, "": number}):
             whole = {name: each[part.columns[""]] for name, each in first.columns.items()}
             whole |= {name: part.columns[name] for name in by[fits:]}
@@ -356,7 +356,9 @@ class Log:
         if self.shown <= most:
             return [(0, width)]
         step = -(-width // RANGES)
-        bins = (np.bincount(_keys(each, columns) // step, minlength=RANGES) for each in self.blocks)
+        bins = (
+            np.bincount(block_keys(each, columns) // step, minlength=RANGES) for each in self.blocks
+        )
         portion = np.cumsum(sum(bins)) // most
         ends = [*(np.flatnonzero(np.diff(portion)) + 1) * step, width]
         return [*pairwise([0, *map(int, ends)])]
@@ -378,96 +380,3 @@ def in_page(lengths: np.ndarray) -> np.ndarray:
 
 
 Further = tuple[int, Callable[[Block], np.ndarray]]
-Columns = Mapping[str, tuple[Ids, Callable[[Block], np.ndarray]]]
-"""Column -> what its numbers stand for, and the [shown] numbers of a block."""
-
-
-def _keys(block: Block, columns: Columns, out: np.ndarray | None = None) -> np.ndarray:
-    """[shown] keys of the columns."""
-    out = np.empty(len(block.click), np.int64) if out is None else out
-    out[:] = 0
-    for ids, values in columns.values():
-        out *= ids.size
-        out += values(block)
-    return out
-
-
-def _weighed(blocks: Sequence[Block], columns: Columns) -> Part:
-    """The counts of blocks whose rows are several pages."""
-    own = {
-        name: np.concatenate([values(each) for each in blocks])
-        for name, (_, values) in columns.items()
-    }
-    shown = np.concatenate([np.repeat(each.times, each.lengths) for each in blocks])
-    click = np.concatenate([each.click for each in blocks])
-    return added_up(own, shown, shown * click, {name: ids for name, (ids, _) in columns.items()})
-
-
-def _binned(blocks: Sequence[Block], columns: Columns) -> Part:
-    """The counts of blocks, by a table of all keys."""
-    size = 2 * prod(ids.size for ids, _ in columns.values())
-
-    def binned(block: Block) -> np.ndarray:
-        return np.bincount(2 * _keys(block, columns) + block.click, minlength=size)
-
-    cells = sum(len(each.click) for each in blocks)
-    total = sum(in_order(binned, blocks, cells=cells), np.zeros(size, np.int64)).reshape(-1, 2)
-    keys = np.flatnonzero(total.any(axis=1))
-    return _numbers(keys, columns), total[keys].sum(axis=1), total[keys, 1]
-
-
-def _numbers(keys: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
-    """column -> [rows] the numbers that keys consist of."""
-    numbers = {}
-    for name, (ids, _) in reversed(columns.items()):
-        rest = keys // ids.size
-        numbers[name], keys = (keys - rest * ids.size).astype(smallest(ids.size)), rest
-    return {name: numbers[name] for name in columns}
-
-
-def _marked(blocks: Sequence[Block], columns: Columns, low: int, high: int) -> np.ndarray:
-    """Keys from `low` to below `high`, times two, and one more of a click."""
-    whole = high - low == prod(ids.size for ids, _ in columns.values())
-    ends = np.cumsum([0, *(len(each.click) for each in blocks)])
-    keys = np.empty(ends[-1] if whole else 0, np.int64)
-
-    def fill(place: int) -> np.ndarray | None:
-        out = keys[slice(*ends[place : place + 2])] if whole else None
-        own, click = _keys(blocks[place], columns, out), blocks[place].click
-        if not whole:
-            inside = (own >= low) & (own < high)
-            own, click = own[inside], click[inside]
-        own *= 2
-        own += click
-        return None if whole else own
-
-    parts = [*in_order(fill, [*range(len(blocks))], cells=int(ends[-1]))]
-    return keys if whole else np.concatenate(parts)
-
-
-def _run_lengths(keys: np.ndarray, columns: Columns) -> Part:
-    """The counts of such keys, by sorting them in place."""
-    keys.sort()
-    shown, clicks = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    distinct, last = 0, -1
-    for some in pieces(len(keys)):  # Some at a time, so that there is no copy of all keys.
-        own = keys[some]
-        click = (own & 1).astype(np.int32)
-        own >>= 1
-        new = np.empty(len(own), bool)
-        new[:1] = own[:1] != last
-        np.not_equal(own[1:], own[:-1], out=new[1:])
-        starts, last = np.flatnonzero(new), own[-1:].max(initial=-1)
-        before = starts[0] if len(starts) else len(own)
-        if before:  # The last run goes on here.
-            shown[-1][-1] += before
-            clicks[-1][-1] += click[:before].sum()
-        if len(starts):
-            shown.append(np.diff(starts, append=len(own)).astype(np.int32))
-            clicks.append(np.add.reduceat(click, starts))
-            keys[distinct : distinct + len(starts)] = own[starts]
-            distinct += len(starts)
-    key = keys[:distinct].copy()
-    del keys, own
-    shown, clicks = (np.concatenate(each).astype(np.int64) for each in (shown, clicks))
-    return _numbers(key, columns), shown, clicks
