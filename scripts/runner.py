@@ -41,8 +41,9 @@ def run(main, snakemake) -> None:
 
     The parameter `code`, a digest, is for Snakemake's decision on reruns. main does not get it.
     """
-    gc.freeze()
-    gc.enable()
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
     params = dict(snakemake.params.items())
     code = params.pop("code", None)
     path = Path(snakemake.log[0])

@@ -57,19 +57,45 @@ def job(folder, environment, body: str, **options) -> subprocess.Popen:
     return subprocess.Popen(command, cwd=folder, env=environment, **pipes, **options)
 
 
-def test_a_job_runs_in_a_fork_with_its_own_streams(server, tmp_path):
+SEEN = (
+    "heavy.seen.append(1)\n"
+    "print(heavy.WHO, os.getpid(), len(heavy.seen), __name__, len(sys.path))\n"
+    "print('trouble', file=sys.stderr)"
+)
+
+
+def test_a_worker_runs_one_job_after_another_with_its_own_streams(server, tmp_path):
     process, environment = server
-    body = (
-        "heavy.seen.append(1)\n"
-        "print(heavy.WHO, os.getpid(), heavy.seen, __name__)\n"
-        "print('trouble', file=sys.stderr)"
-    )
-    for _ in range(2):
-        out, err = job(tmp_path, environment, body).communicate()
-        imported_by, ran_in, seen, name = out.split()
-        assert int(imported_by) == process.pid != int(ran_in)
-        assert (seen, name) == ("[1]", "__main__"), "the second job sees nothing of the first"
-        assert err == "trouble\n"
+    ran_in, paths = set(), set()
+    for number in (1, 2, 3):
+        out, err = job(tmp_path, environment, SEEN).communicate()
+        imported_by, worker, seen, name, path = out.split()
+        assert int(imported_by) == process.pid != int(worker)
+        assert (int(seen), name, err) == (number, "__main__", "trouble\n")
+        ran_in.add(worker)
+        paths.add(path)
+    assert len(ran_in) == len(paths) == 1
+
+
+def test_two_jobs_at_once_have_a_worker_each(server, tmp_path):
+    body = "print(os.getpid(), flush=True); sys.stdin.readline()"
+    both = [job(tmp_path, server[1], body, stdin=subprocess.PIPE) for _ in range(2)]
+    assert len({each.stdout.readline() for each in both}) == 2
+    for each in both:
+        each.communicate("go on\n")
+        assert each.returncode == 0
+
+
+def test_after_a_failure_a_fresh_fork_takes_its_place(server, tmp_path):
+    job(tmp_path, server[1], "heavy.seen.append(1); sys.exit(1)").communicate()
+    out, _ = job(tmp_path, server[1], SEEN).communicate()
+    assert out.split()[2] == "1"
+
+
+def test_a_worker_that_has_grown_ends(server, tmp_path):
+    job(tmp_path, server[1], "heavy.seen.append(b'1' * 1_600_000_000)").communicate()
+    out, _ = job(tmp_path, server[1], SEEN).communicate()
+    assert out.split()[2] == "1"
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""A process that has imported the libraries already, and forks to run each job of a run.
+"""A process that has imported the libraries already, and forks workers to run the jobs of a run.
 
-Importing JAX, flax and pandas costs a job more than a small fit does. So a run starts this process
-once. A job's own process hands its script over and waits. The fork runs the script with the job's
-streams, and ends when the job's own process ends. Every fork begins in the same state, so that no
-job sees what another one did.
+Importing JAX, flax and pandas costs a job more than a small fit does, and tracing a fit's program
+as much again. So a run starts this process once. A job's own process hands its script over and
+waits. A worker runs the script with the job's streams, and ends when the job's own process ends
+too early. It runs one job after another, so that a program is traced once for all seeds. After a
+failure, or if it has grown, a fresh fork takes its place.
 
 Nothing depends on it: where it cannot be reached (on another machine of a cluster, in a conda
 environment, not on Linux), a job imports what it needs.
@@ -32,6 +33,9 @@ from typing import NoReturn
 
 ADDRESS = "TWO_TOWERS_PRELOADED"
 """The environment variable with the address of the process's socket, and its environment."""
+
+LARGEST = 1_500_000_000
+"""Bytes of memory with which a worker takes no further job."""
 
 _started = []
 
@@ -72,7 +76,7 @@ def hand_over(script: str) -> None:
 
 
 def serve(address: str, modules: Sequence[str]) -> None:
-    """Import modules, then run what jobs hand over, until stdin ends."""
+    """Import modules, then let workers run what jobs hand over, until stdin ends."""
     with socket.socket(socket.AF_UNIX) as server:
         # Jobs that come too early wait in line while modules are imported.
         server.bind(address)
@@ -84,28 +88,78 @@ def serve(address: str, modules: Sequence[str]) -> None:
         gc.freeze()
         # The kernel forgets forks that ended.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        while sys.stdin not in select.select([server, sys.stdin], [], [])[0]:
-            connection, _ = server.accept()
-            with connection:
-                if os.fork() == 0:
-                    server.close()
-                    _run(connection)
+        workers, idle = [], []
+        while sys.stdin not in (ready := select.select([server, sys.stdin, *workers], [], [])[0]):
+            for worker in set(ready) - {server}:
+                # A byte says that its job is done. Its end says that it has ended.
+                if _said(worker):
+                    idle.append(worker)
+                else:
+                    workers.remove(worker)
+                    idle = [other for other in idle if other is not worker]
+            if server in ready:
+                connection, _ = server.accept()
+                with connection:
+                    while not _passed_on(connection, idle, workers):
+                        """An idle worker was killed."""
     shutil.rmtree(os.path.dirname(address))
 
 
-def _run(connection: socket.socket) -> NoReturn:
-    """Run the script that a job hands over with its streams, say whether it failed, and end.
-
-    Whatever happens, a fork must not go on with what its parent does, or end as its parent would.
-    """
-    failed = True
+def _said(worker: socket.socket) -> bytes:
+    """What a worker says; nothing if it has ended."""
     try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        return worker.recv(1)
+    except OSError:
+        return b""
+
+
+def _passed_on(
+    connection: socket.socket, idle: list[socket.socket], workers: list[socket.socket]
+) -> bool:
+    """Whether a job reached an idle worker, or a new one if none is idle."""
+    if not idle:
+        ours, its = socket.socketpair()
+        if os.fork() == 0:
+            # It ends with this process, when nobody has the other end of its channel.
+            for other in (ours, *workers):
+                other.close()
+            _work(its)
+        its.close()
+        workers.append(ours)
+        idle.append(ours)
+    try:
+        socket.send_fds(idle.pop(), [b"\0"], [connection.fileno()])
+    except OSError:
+        return False
+    return True
+
+
+def _work(channel: socket.socket) -> NoReturn:
+    """Run the jobs that come through a channel. A worker must not end as its parent would."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    last = failed = False
+    while not last:
+        _, numbers, _, _ = socket.recv_fds(channel, 1, 1)
+        if not numbers:
+            break
+        with socket.socket(fileno=numbers[0]) as connection, contextlib.suppress(OSError):
+            failed = _run(connection)
+            last = failed or _resident() > LARGEST
+            # Before the job ends, so that the next one finds this worker.
+            if not last:
+                channel.sendall(b"\0")
+            connection.sendall(bytes([failed]))
+            connection.shutdown(socket.SHUT_RDWR)
+    os._exit(failed)
+
+
+def _run(connection: socket.socket) -> bool:
+    """Run the script that a job hands over with its streams, and say whether it failed."""
+    failed, path, ended = True, list(sys.path), threading.Event()
+    try:
         script, streams, _, _ = socket.recv_fds(connection, 1 << 16, 3)
-        for number, stream in enumerate(streams):
-            os.dup2(stream, number)
-            os.close(stream)
-        threading.Thread(target=_end_with, args=[connection], daemon=True).start()
+        _use(streams)
+        threading.Thread(target=_end_with, args=[connection, ended], daemon=True).start()
         sys.argv = [os.fsdecode(script)]
         runpy.run_path(sys.argv[0], run_name="__main__")
         failed = False
@@ -114,18 +168,35 @@ def _run(connection: socket.socket) -> NoReturn:
     except BaseException:
         traceback.print_exc()
     finally:
+        sys.path[:] = path
+        ended.set()
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
-            connection.sendall(bytes([failed]))
-        os._exit(failed)
+        # Whoever reads the job's streams waits until nobody has them.
+        _use([os.open(os.devnull, os.O_RDWR) for _ in range(3)])
+    return failed
 
 
-def _end_with(connection: socket.socket) -> None:
-    """End this process when the job's own process, the other end, has ended."""
+def _use(streams: Sequence[int]) -> None:
+    """Make descriptors this process's stdin, stdout and stderr."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+
+
+def _end_with(connection: socket.socket, ended: threading.Event) -> None:
+    """End this process if the job's own process, the other end, ends before the job does."""
     with contextlib.suppress(OSError):
         connection.recv(1)
-    os.kill(os.getpid(), signal.SIGKILL)
+    if not ended.is_set():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _resident() -> int:
+    """Bytes of memory of this process."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 if __name__ == "__main__":

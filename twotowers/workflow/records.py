@@ -55,6 +55,7 @@ def job_log(path: str | Path, facts: Mapping[str, object]) -> Iterator[None]:
     ):
         _write(log, facts | {"started": _now(), "versions": versions()})
         print(file=log)
+        _forget_peak()
         outcome, begin, worked = "ended early", time.perf_counter(), time.process_time()
         try:
             yield
@@ -137,9 +138,20 @@ def processor() -> str:
 
 
 def memory() -> str:
-    """The peak memory of this process so far."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6:.0f} MB"
+    """The peak memory of this process since `_forget_peak`, or so far where that does nothing."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        peak = 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1])
+    else:
+        unit = 1 if sys.platform == "darwin" else 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return f"{peak / 1e6:.0f} MB"
+
+
+def _forget_peak() -> None:
+    """Let the peak memory of this process start from what it has now. Only Linux knows how."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 @contextlib.contextmanager
