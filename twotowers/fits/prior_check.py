@@ -48,11 +48,9 @@ def prior_check(counts: Counts, positions: int) -> PriorCheck:
     """The evidence in counts by query, document and position, on pages of so many positions."""
     pair, pairs = pairs_of(counts)
     position, query = position_of(counts), counts.columns["query"]
-    curve = fit_conditional(
-        PairCounts.of_arrays(
-            pair, position, counts.impressions, counts.clicks, query=query, factors=positions
-        )
-    )
+    names = pd.DataFrame({"position": np.arange(1, positions + 1)})
+    weights = counts.impressions.astype(float), counts.clicks.astype(float)
+    curve = fit_conditional(PairCounts.of_sorted(pair, position, *weights, query, names))
     known = (np.isfinite(curve.estimate) & (curve.reason == ""))[position]
     return PriorCheck(curve, pairs, np.bincount(pair, known, len(pairs)) > 0)
 
