@@ -28,7 +28,6 @@ class Estimate:
         converged: whether the last iteration gained less than the tolerance.
         prior: what the fit imagined.
         source: makes the statistics of the log that was fitted. None if they are not at hand.
-        known: the `intervals`, if they need not be computed.
     """
 
     parameters: Mapping[str, np.ndarray]
@@ -37,7 +36,6 @@ class Estimate:
     converged: bool = True
     prior: Prior = field(default_factory=Prior)
     source: Callable[[], Statistics | Totals] | None = field(default=None, repr=False)
-    known: Mapping[str, Intervals] | None = field(default=None, repr=False)
 
     @property
     def iterations(self) -> int:
@@ -47,8 +45,6 @@ class Estimate:
     @cached_property
     def intervals(self) -> Mapping[str, Intervals]:
         """Part -> standard errors and intervals (`twotowers.fitting.information`)."""
-        if self.known is not None:
-            return self.known
         return intervals(self.source(), self.parameters, prior=self.prior)
 
     def unknown(self) -> dict[str, float]:

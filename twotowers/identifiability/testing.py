@@ -27,7 +27,6 @@ class Finding:
     Attributes:
         test: its name.
         statistic: t or F.
-        freedom: degrees of freedom: of t, or numerator and denominator of F.
         p: p-value; NaN if there is no test.
         value, error, low, high: what was found, with its interval; NaN where it is no number.
         unit: of the value.
@@ -36,7 +35,6 @@ class Finding:
 
     test: str
     statistic: float = np.nan
-    freedom: tuple[float, ...] = ()
     p: float = np.nan
     value: float = np.nan
     error: float = np.nan
@@ -55,7 +53,7 @@ def single(name: str, steps: np.ndarray, value: float, unit: str) -> Finding:
     t = value / error
     p = float(2 * stdtr(freedom, -abs(t)))
     low, high = map(float, interval(value, error, freedom))
-    return Finding(name, t, (freedom,), p, float(value), error, low, high, unit)
+    return Finding(name, t, p, float(value), error, low, high, unit)
 
 
 def together(name: str, steps: np.ndarray, values: np.ndarray) -> Finding:
@@ -73,8 +71,7 @@ def together(name: str, steps: np.ndarray, values: np.ndarray) -> Finding:
         reason = f"{queries:.2g} effective queries are too few for {dimension} values"
         return Finding(name, reason=reason)
     statistic = float(((values @ root) ** 2).sum() * left / (queries * dimension))
-    freedom = (float(dimension), float(left))
-    return Finding(name, statistic, freedom, float(fdtrc(*freedom, statistic)))
+    return Finding(name, statistic, float(fdtrc(dimension, left, statistic)))
 
 
 def holm(p: ArrayLike) -> np.ndarray:
