@@ -218,7 +218,7 @@ class _Hashed:
     @classmethod
     def of(cls, log: Log) -> _Hashed:
         page, ranking = (
-            np.concatenate([page_hashes(block, clicks=clicks)[0] for block in log.blocks])
+            np.concatenate([page_hashes(each, clicks=clicks, number=1)[0] for each in log.blocks])
             for clicks in (True, False)
         )
         clicked = [np.bincount(each.page, each.click, len(each.lengths)) for each in log.blocks]

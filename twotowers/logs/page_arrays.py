@@ -142,8 +142,11 @@ def distinct_arrays(log: Log, *, positions: int) -> Pages:
     return replace(pages, number=number[np.argsort(first)].astype(float))
 
 
-def page_hashes(block: Block, *, clicks: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """[pages] two numbers that are equal where pages are, and hardly ever elsewhere."""
+def page_hashes(block: Block, *, clicks: bool = True, number: int = 2) -> list[np.ndarray]:
+    """[pages] so many numbers, at most two, each equal where pages are, and hardly ever elsewhere.
+
+    `clicks`: whether pages with other clicks are others.
+    """
     starts = np.cumsum(block.lengths, dtype=np.int64) - block.lengths
     marked = (block.column("document").astype(np.uint64) + np.uint64(1)) * np.uint64(2)
     if clicks:
@@ -151,13 +154,13 @@ def page_hashes(block: Block, *, clicks: bool = True) -> tuple[np.ndarray, np.nd
     if "position" in block.of_documents:
         marked ^= block.position.astype(np.uint64) << SHIFT
     query = block.of_pages["query"].astype(np.uint64) + np.uint64(1)
-    hashes = [_stirred(query, factor) for factor in FACTORS]
+    hashes = [_stirred(query, factor) for factor in FACTORS[:number]]
     for place in range(int(block.lengths.max(initial=0))):
         there = block.lengths > place
         values = marked[starts[there] + place]
-        for mixed, factor in zip(hashes, FACTORS, strict=True):
+        for mixed, factor in zip(hashes, FACTORS, strict=False):
             mixed[there] = _stirred(mixed[there] ^ values, factor)
-    return hashes[0], hashes[1]
+    return hashes
 
 
 def _stirred(values: np.ndarray, factor: np.uint64) -> np.ndarray:
