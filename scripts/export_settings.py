@@ -26,7 +26,8 @@ HEAD = """\
 # All keys of the configuration
 
 `config.yaml` says what is run, a paper's `experiment.yaml` what the paper consists of. A key in
-bold is required; brackets have the default. "One or several": a list is [lanes](glossary.md).
+bold is required; brackets have the default. A kind may have options, as in `{kind: em, prior: 2}`.
+"One or several": a list is [lanes](glossary.md).
 Editors show whole descriptions, from [config.schema.json](../config/config.schema.json) and
 [experiment.schema.json](../config/experiment.schema.json). `python -m scripts.export_settings`
 makes all three from the classes in `twotowers/experiment/`.
@@ -157,7 +158,7 @@ def _words(each: Mapping[str, Any]) -> str:
         return " or ".join(dict.fromkeys(_words(option) or "text" for option in options))
     kind = each.get("type")
     if isinstance(kind, list):
-        return "a kind, or one with options"
+        return "a kind"
     if kind == "array":
         inner = each.get("items", {})
         return f"list of {_words(inner)}".removesuffix(" of ") if inner else "list"
