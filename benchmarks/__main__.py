@@ -12,7 +12,8 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks import pages
-from benchmarks.measure import CACHE, machine
+from benchmarks.measure import CACHE, ROOT, machine
+from scripts.filling import fill_page
 from twotowers.files.artefacts import atomic
 
 PARTS = {
@@ -30,15 +31,7 @@ def measure(part: str, size: str, folder: Path) -> None:
         result["rows"].append(row)
         with atomic(folder / f"{part}.json") as temporary:
             temporary.write_text(json.dumps(result, indent=1))
-        shown = {key: value for key, value in row.items() if not isinstance(value, list)}
-        print(
-            part,
-            *(
-                f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
-                for key, value in shown.items()
-            ),
-            flush=True,
-        )
+        print(part, row, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -57,7 +50,9 @@ def main(arguments: list[str] | None = None) -> None:
     for part in options.parts or [part for part in PARTS if part not in ON_REQUEST]:
         measure(part, "quick" if options.quick else "full", folder)
     if not options.quick:
-        pages.write(pages.read())
+        tables = pages.texts(pages.read())
+        for name in pages.PAGES:
+            fill_page(ROOT / name, tables)
 
 
 if __name__ == "__main__":

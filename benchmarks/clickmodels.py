@@ -62,10 +62,8 @@ GROUP BY query, document
 def run(*, sessions: int, held_out: int) -> Iterator[dict]:
     """Yield a row for each scan, for each fit, and for the standard errors of each."""
     log, read = log_of(sessions, held_out), {}
-    yield {
-        "what": "plain scan",
-        **child("benchmarks.counting:time_scan", path=f"{log}/train.parquet"),
-    }
+    scan = child("benchmarks.counting:time_scan", path=f"{log}/train.parquet")
+    yield {"what": "plain scan", **scan}
     yield {"what": "group-by, DuckDB", **child(f"{HERE}:time_group_by", log=log)}
     for name in MODELS:
         if needs_pages(model_of(name)[1]) and not read:
@@ -153,10 +151,7 @@ def time_fit(*, log: str, name: str) -> dict:
     measured |= {} if counted else {"rows": len(statistics.number)}
     fitted = Fit(name, model, LENGTH, estimate, pairs)
     test = read_page_arrays(f"{log}/test.parquet", positions=LENGTH)
-    metrics = means_of(*fitted.losses(test))
-    measured |= {"cycles": max(len(estimate.history) - 1, 0)}
-    measured |= {"perplexity": metrics["perplexity"]}
-    measured |= {"conditional": metrics["conditional"]}
+    measured |= {"cycles": max(len(estimate.history) - 1, 0), **means_of(*fitted.losses(test))}
     if not counted:
         known = estimate.parameters
         after = fit_em(statistics, start=known, prior=PRIOR, tolerance=CONVERGED)

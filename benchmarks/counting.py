@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.measure import CACHE, child, seconds
 from twotowers.logs.click_log import bytes_of, log_of_format
 from twotowers.logs.counted import CELL, write_counts
-from twotowers.logs.sessions import write_sessions
+from twotowers.logs.sessions import page_batch, write_sessions
 
 SIZES = {
     "full": {"pages": 10_000_000, "queries": 1_000_000},
@@ -56,33 +55,20 @@ def generate(*, path: str, pages: int, queries: int) -> dict:
     popular = np.cumsum(1 / np.arange(1, queries + 1))
     chance = 0.3 / np.arange(1, LENGTH + 1)
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        for start in range(0, pages, 100_000):
-            size = min(100_000, pages - start)
-            query = np.searchsorted(popular, rng.random(size) * popular[-1])
-            score = np.arange(CANDIDATES, dtype=np.float32) + rng.normal(
-                0, 4, (size, CANDIDATES)
-            ).astype(np.float32)
-            ranking = score.argsort(axis=1)[:, :LENGTH]
-            documents = query[:, None] * CANDIDATES + ranking
-            clicks = rng.random((size, LENGTH)) < chance
-            yield batch_of(query, documents, clicks)
+    def draw(size: int) -> tuple[np.ndarray, ...]:
+        query = np.searchsorted(popular, rng.random(size) * popular[-1])
+        noise = rng.normal(0, 4, (size, CANDIDATES)).astype(np.float32)
+        ranking = (np.arange(CANDIDATES, dtype=np.float32) + noise).argsort(axis=1)[:, :LENGTH]
+        documents = query[:, None] * CANDIDATES + ranking
+        return query, documents, rng.random((size, LENGTH)) < chance
 
-    return {"pages": write_sessions(path, batches())}
+    return write_drawn(path, pages, draw)
 
 
-def batch_of(query: np.ndarray, documents: np.ndarray, clicks: np.ndarray) -> pa.RecordBatch:
-    """Sessions of a file, of [pages] queries, and [pages, length] documents and clicks."""
-    pages, length = documents.shape
-    offsets = pa.array(np.arange(0, pages * length + 1, length), pa.int32())
-    return pa.RecordBatch.from_pydict(
-        {
-            "split": pa.repeat("train", pages),
-            "query": query.astype(np.int64),
-            "documents": pa.ListArray.from_arrays(offsets, documents.ravel()),
-            "clicks": pa.ListArray.from_arrays(offsets, pa.array(clicks.ravel())),
-        }
-    )
+def write_drawn(path: str | Path, pages: int, draw: Callable[[int], tuple]) -> dict:
+    """A sessions file; `draw`: size -> [pages] queries, [pages, length] documents and clicks."""
+    sizes = (min(100_000, pages - start) for start in range(0, pages, 100_000))
+    return {"pages": write_sessions(path, (page_batch(*draw(size), "train") for size in sizes))}
 
 
 def time_scan(*, path: str) -> dict:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from benchmarks.counting import LENGTH
+from benchmarks.counting import LENGTH, PAGES
 from benchmarks.measure import CACHE, ONE_THREAD, child, seconds
 from twotowers.analysis.identification import identify
 from twotowers.analysis.propensities import CONDITIONAL, SEQUENTIAL, propensities
@@ -23,11 +23,9 @@ PAGES_OF_A_QUERY = 10
 
 def group_by(path: str) -> None:
     """DuckDB's count of a log into cells."""
-    lists = "query, unnest(documents) AS document, unnest(clicks) AS click, "
-    lists += "unnest(range(1, len(documents) + 1)) AS position"
-    statement = "SELECT query, document, position, count(*), count_if(click) "
-    statement += f"FROM (SELECT {lists} FROM read_parquet('{path}')) GROUP BY ALL ORDER BY ALL"
-    duckdb.sql(statement).fetchnumpy()
+    select = "SELECT query, document, position, count(*), count_if(click)"
+    rows = f"FROM ({PAGES.format(path=path)}) GROUP BY ALL ORDER BY ALL"
+    duckdb.sql(f"{select} {rows}").fetchnumpy()
 
 
 def sequential(path: str) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.measure import CACHE, ROOT, compiled_in, seconds
+from benchmarks.measure import CACHE, ROOT, seconds
 from twotowers.claims.longform import read_results
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
@@ -82,16 +82,13 @@ def make(scale: str, jobs: list[str], *options: str) -> None:
     command += ["--config", f"scale={scale}", f"papers=[{PAPER}]"]
     command += [f"results={FOLDER}", f"figures={FOLDER / 'figures'}", "--"]
     command += map(str, files(results, jobs))
-    compiled = compiled_in(results / COMPILED)
+    compiled = {"JAX_COMPILATION_CACHE_DIR": str(results / COMPILED)}
+    compiled["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     subprocess.run(command, cwd=ROOT, env=os.environ | compiled, check=True)
 
 
 def files(results: Path, jobs: Iterable[str]) -> list[Path]:
     return [results / f"{job}.parquet" for job in jobs]
-
-
-def logs(results: Path, jobs: Iterable[str]) -> list[Path]:
-    return [results / "logs" / f"{job}.log" for job in jobs]
 
 
 def made(results: Path, jobs: list[str]) -> dict:
@@ -100,7 +97,7 @@ def made(results: Path, jobs: list[str]) -> dict:
     Seconds are summed over jobs, without starting Python and importing.
     """
     lanes = read_results(files(results, jobs))["metric"] == "epochs"
-    said = logs(results, jobs)
+    said = [results / "logs" / f"{job}.log" for job in jobs]
     return {
         "jobs": len(jobs),
         "fits": int(lanes.sum()),

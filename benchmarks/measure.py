@@ -33,14 +33,6 @@ ONE_THREAD = {
 PACKAGES = ("numpy", "jax", "flax", "optax", "snakemake")
 
 
-def compiled_in(folder: str | Path) -> dict[str, str]:
-    """Environment of a process whose programs JAX keeps in a folder, also those compiled fast."""
-    return {
-        "JAX_COMPILATION_CACHE_DIR": str(folder),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
-
-
 def child(
     target: str,
     *,

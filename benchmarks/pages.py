@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks import beside_clax, clickmodels, gpu
 from benchmarks.measure import ROOT
-from scripts.filling import fill_page, filled, markdown
+from scripts.filling import markdown
 
 PAGES = ("benchmarks/README.md", "benchmarks/clickmodels.md")
 RESULTS = ROOT / "benchmarks" / "results"
@@ -21,17 +21,6 @@ Results = dict[str, dict]
 def read(folder: Path = RESULTS) -> Results:
     """The results so far."""
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-
-
-def fill(text: str, results: Results) -> str:
-    """The page with new tables."""
-    return filled(text, texts(results))
-
-
-def write(results: Results) -> None:
-    """Fill all pages."""
-    for name in PAGES:
-        fill_page(ROOT / name, texts(results))
 
 
 def texts(results: Results) -> dict[str, str]:

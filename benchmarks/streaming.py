@@ -8,12 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from scipy.special import expit
 
-from benchmarks.counting import batch_of
+from benchmarks.counting import write_drawn
 from benchmarks.measure import CACHE, child, seconds
-from twotowers.logs.sessions import write_sessions
 
 SIZES = {
     "full": {"sizes": [1_000_000, 10_000_000], "queries": 20_000},
@@ -47,17 +45,14 @@ def generate(*, folder: str, pages: int, queries: int) -> dict:
     table.insert(0, "document", np.arange(len(table)))
     table.to_parquet(Path(folder) / "features.parquet")
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        for start in range(0, pages, 100_000):
-            size = min(100_000, pages - start)
-            query = rng.integers(queries, size=size)
-            ranking = rng.random((size, CANDIDATES)).argsort(axis=1)[:, :LENGTH]
-            documents = query[:, None] * CANDIDATES + ranking
-            chance = relevance[documents] / np.arange(1, LENGTH + 1)
-            clicks = rng.random((size, LENGTH)) < chance
-            yield batch_of(query, documents, clicks)
+    def draw(size: int) -> tuple[np.ndarray, ...]:
+        query = rng.integers(queries, size=size)
+        ranking = rng.random((size, CANDIDATES)).argsort(axis=1)[:, :LENGTH]
+        documents = query[:, None] * CANDIDATES + ranking
+        chance = relevance[documents] / np.arange(1, LENGTH + 1)
+        return query, documents, rng.random((size, LENGTH)) < chance
 
-    return {"pages": write_sessions(Path(folder) / "log.parquet", batches())}
+    return write_drawn(Path(folder) / "log.parquet", pages, draw)
 
 
 def time_fit(*, folder: str, model: str) -> dict:

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.pages import table, yes
-from benchmarks.validate.study import Study
+from benchmarks.validate.study import Study, held
 from twotowers.analysis.feedback import follow_clicks, moves_after_clicks
 from twotowers.claims.statistics import select
 from twotowers.fitting.conditional import fit_conditional
@@ -173,14 +173,8 @@ def one_draw(case: str, seed: int) -> list[dict]:
 def judged(curve: Curve, truth: np.ndarray) -> dict:
     """How a curve relates to the truth: intervals without doubt that hold it, bias and length."""
     other = np.arange(len(truth)) != curve.reference
-    sure = other & (curve.reason == "")
-    return {
-        "inside": ((curve.low <= truth) & (truth <= curve.high))[sure].sum(),
-        "sure": sure.sum(),
-        "factors": other.sum(),
-        "bias": np.log(curve.estimate / truth)[other].mean(),
-        "length": np.log(curve.high / curve.low)[other].mean(),
-    }
+    bias, length = np.log(curve.estimate / truth), np.log(curve.high / curve.low)
+    return held(curve, truth) | {"bias": bias[other].mean(), "length": length[other].mean()}
 
 
 def user_draw(case: str, seed: int) -> list[dict]:

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.pages import table, yes
-from benchmarks.validate.study import Study
+from benchmarks.validate.study import Study, held
 from twotowers.analysis.propensities import Propensities
 from twotowers.diagnosis import rules
 from twotowers.diagnosis.evidence import gather
@@ -173,16 +173,11 @@ def judged(rows: pd.DataFrame, how: dict, named: Sequence[str]) -> dict:
     lights = recommendations(evidence, words)
     answer: Propensities = evidence.product
     curve = answer.curve
-    truth = truth_of(rows, curve.names, curve.reference)
-    other = np.arange(len(truth)) != curve.reference
-    sure = other & (curve.reason == "")
     text = " ".join(f"{each.answer} {each.action}" for each in lights)
     text += " ".join(" ".join(words.say(each)) for each in rules.warnings(evidence))
     return {
         "refused": 0,
-        "inside": ((curve.low <= truth) & (truth <= curve.high))[sure].sum(),
-        "sure": sure.sum(),
-        "factors": other.sum(),
+        **held(curve, truth_of(rows, curve.names, curve.reference)),
         **dict(zip(LIGHTS, (each.colour for each in lights), strict=True)),
         "names": float(all(word in text for word in named)) if named else np.nan,
     }

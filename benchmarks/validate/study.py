@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+
+from twotowers.fitting.curves import Curve
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -41,3 +44,12 @@ class Study:
     def table(self) -> pd.DataFrame:
         """Its results so far."""
         return pd.read_csv(self.path)
+
+
+def held(curve: Curve, truth: np.ndarray) -> dict[str, int]:
+    """How many bias factors there are besides the reference, the intervals of these that are
+    without doubt, and those of the latter that hold the truth."""
+    other = np.arange(len(truth)) != curve.reference
+    sure = other & (curve.reason == "")
+    inside = ((curve.low <= truth) & (truth <= curve.high))[sure]
+    return {"inside": inside.sum(), "sure": sure.sum(), "factors": other.sum()}

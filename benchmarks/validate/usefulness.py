@@ -10,6 +10,7 @@ on their clicks: `--cases mslr30k mq2008=FOLDER mslr_sample=FOLDER`.
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 
 import lightgbm
@@ -207,20 +208,20 @@ def debias(case: str, seed: int, sessions: int = SESSIONS, rounds: int = 150) ->
     )
     cells = cells.rename(columns={"sum": "clicks", "size": "impressions"})
     models = {
-        "production": production,
-        "labels": _regression(train.features, chance, None, rounds=rounds),
+        "production": production.predict,
+        "labels": _regression(train.features, chance, None, rounds=rounds).predict,
     }
     for label, weight in _weightings(cells):
         given = cells.assign(label=cells["clicks"] * cells["position"].map(weight))
         pairs = given.groupby("document")[["label", "impressions"]].sum()
         rate = pairs["label"] / pairs["impressions"]
-        at = pairs.index.to_numpy()
-        models[label] = _regression(train.features[at], rate, pairs["impressions"], rounds=rounds)
+        features = train.features[pairs.index.to_numpy()]
+        models[label] = _regression(features, rate, pairs["impressions"], rounds=rounds).predict
     models |= _lists(train, rows, rounds)
     return [
         {"data": name, "seed": seed, "sessions": sessions, "method": method,
-         "ndcg": _ndcg(model.predict(_matrix(method, test.features)), test)}
-        for method, model in models.items()
+         "ndcg": _ndcg(predict(test.features), test)}
+        for method, predict in models.items()
     ]  # fmt: skip
 
 
@@ -250,8 +251,8 @@ def _weightings(cells: pd.DataFrame):
         yield name, table.fillna(0.0)
 
 
-def _lists(train: Rankings, rows: pd.DataFrame, rounds: int) -> dict:
-    """Rankers that learn from pages: without, and with the library's own debiasing."""
+def _lists(train: Rankings, rows: pd.DataFrame, rounds: int) -> dict[str, Callable]:
+    """Scores by learning from pages: without, and with the library's own debiasing."""
     clicked = rows.groupby("page")["clicks"].transform("max") > 0
     rows = rows[clicked]
     group, at = rows.groupby("page", sort=False).size(), rows["document"].to_numpy()
@@ -261,7 +262,8 @@ def _lists(train: Rankings, rows: pd.DataFrame, rounds: int) -> dict:
         lists = lightgbm.Dataset(
             train.features[at], rows["clicks"], group=group, position=position, free_raw_data=True
         )
-        trained[f"LightGBM, {name}"] = lightgbm.train(options, lists, num_boost_round=rounds)
+        booster = lightgbm.train(options, lists, num_boost_round=rounds)
+        trained[f"LightGBM, {name}"] = booster.predict
     if importlib.util.find_spec("xgboost"):
         import xgboost
 
@@ -271,16 +273,9 @@ def _lists(train: Rankings, rows: pd.DataFrame, rounds: int) -> dict:
                      "lambdarank_pair_method": "topk", "max_leaves": 15, "grow_policy": "lossguide",
                      "tree_method": "hist", "nthread": 1, "seed": 0,
                      "lambdarank_num_pair_per_sample": SHOWN}  # fmt: skip
-            trained[f"XGBoost, {name}"] = xgboost.train(about, lists, num_boost_round=rounds)
+            booster = xgboost.train(about, lists, num_boost_round=rounds)
+            trained[f"XGBoost, {name}"] = booster.inplace_predict
     return trained
-
-
-def _matrix(method: str, features: np.ndarray):
-    if not method.startswith("XGBoost"):
-        return features
-    import xgboost
-
-    return xgboost.DMatrix(features)
 
 
 def _regression(features, label, weight, *, rounds: int) -> lightgbm.Booster:

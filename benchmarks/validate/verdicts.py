@@ -182,13 +182,9 @@ def rates(case: str, law: str, seeds: int, distance: float, trials: int) -> dict
     rng = np.random.default_rng(list(f"{case}/{law}/{seeds}/{distance}".encode()))
     values = CASES[case].draw(law, trials, seeds, distance, rng)
     holds, fails = (verdicts.mean() for verdicts in by_rule(CASES[case], values))
-    where = {"case": case, "law": law, "seeds": seeds, "distance": distance}
+    row = {"case": case, "law": law, "seeds": seeds, "distance": distance, "trials": trials}
     verdicts = {REPRODUCED: holds, CONTRADICTED: fails, UNDECIDED: 1 - holds - fails}
-    return {
-        **where,
-        "trials": trials,
-        **{word: round(share, 5) for word, share in verdicts.items()},
-    }
+    return row | {word: round(share, 5) for word, share in verdicts.items()}
 
 
 def plan(case: str) -> list[tuple[str, str, int, float]]:

@@ -14,6 +14,7 @@ import pytest
 from benchmarks import beside_clax, clickmodels, gpu, measure, pages
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
+from scripts.filling import filled
 from twotowers.claims.longform import write_results
 from twotowers.errors import InputError
 from twotowers.models.names import MODELS
@@ -53,7 +54,7 @@ def test_pages_hold_what_was_measured():
     results = pages.read()
     for page in pages.PAGES:
         text = (ROOT / page).read_text()
-        assert pages.fill(text, results) == text, f"{page}: run `make bench`"
+        assert filled(text, pages.texts(results)) == text, f"{page}: run `make bench`"
         for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
             assert len({row.count("|") for row in table.splitlines()}) == 1, table
             assert table.count("\n") > 2, f"{page}: a table without rows"
@@ -109,7 +110,7 @@ def test_quick_parts_run_and_fill_their_tables(here, tmp_path):
     main(["counting", "--quick"])
     results = pages.read(tmp_path / "quick")
     assert set(results) == {"counting"} < set(PARTS)
-    text = pages.fill("<!-- counting -->\n<!-- /counting -->", results)
+    text = filled("<!-- counting -->\n<!-- /counting -->", pages.texts(results))
     assert text.count("\n| ") == 1 + 2
     assert {"twotowers", "DuckDB"} == {row["engine"] for row in results["counting"]["rows"]}
     json.dumps(results)
