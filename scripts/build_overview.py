@@ -4,12 +4,13 @@ from os.path import dirname
 
 import pandas as pd
 
-from scripts.runner import run
+from scripts.runner import job
 from twotowers.files.artefacts import atomic
 from twotowers.report.overview import summaries, write_overview, write_scales
 from twotowers.report.paper_page import CLAIM_COLUMNS
 
 
+@job
 def main(inputs, outputs, *, papers: dict[str, dict], scale: str, version: str) -> None:
     """Write overview and claims, when the summaries of all papers are there."""
     folder = dirname(outputs.overview)
@@ -24,7 +25,3 @@ def main(inputs, outputs, *, papers: dict[str, dict], scale: str, version: str) 
         table.to_csv(path, index=False, lineterminator="\n")
     write_overview(folder, papers, scale=scale, version=version)
     write_scales(dirname(folder))
-
-
-if "snakemake" in globals():
-    run(main, snakemake)  # noqa: F821

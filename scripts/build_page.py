@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from scripts.runner import run
+from scripts.runner import job
 from twotowers.claims.gates import lines
 from twotowers.claims.recorded import read_recorded
 from twotowers.report.overview import write_overview
@@ -15,6 +15,12 @@ from twotowers.report.paper_page import write_paper
 from twotowers.workflow.records import cost
 
 
+def as_yaml(parameters: dict) -> str:
+    """Parameters as experiment.yaml would have them."""
+    return yaml.safe_dump(parameters, sort_keys=False, default_flow_style=None, width=88).rstrip()
+
+
+@job
 def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, version: str):
     """Write page and summary.
 
@@ -70,12 +76,3 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
     }
     write_paper(page, folder)
     write_overview(dirname(folder), papers, scale=scale, version=version)
-
-
-def as_yaml(parameters: dict) -> str:
-    """Parameters as experiment.yaml would have them."""
-    return yaml.safe_dump(parameters, sort_keys=False, default_flow_style=None, width=88).rstrip()
-
-
-if "snakemake" in globals():
-    run(main, snakemake)  # noqa: F821

@@ -1,6 +1,6 @@
 """Results of the settings an item needs -> its csv, and its figure or LaTeX table."""
 
-from scripts.runner import run
+from scripts.runner import job
 from twotowers.claims import published
 from twotowers.claims.longform import read_results
 from twotowers.errors import InputError, nearest
@@ -8,6 +8,25 @@ from twotowers.files.artefacts import atomic
 from twotowers.report.drawing import Drawing
 
 
+def check_metrics(drawing: dict, measured: set[str]) -> None:
+    """Refuse a metric that no setting of the item measures: it would be missing from the drawing.
+
+    Options `metric`, `metrics` and `columns` name metrics.
+    """
+    given = {name: drawing.get(name, ()) for name in ("metric", "metrics")}
+    columns = [each for each in drawing.get("columns", ()) if isinstance(each, dict)]
+    given["columns"] = [each["metric"] for each in columns if "metric" in each]
+    for field, named in given.items():
+        for metric in [named] if isinstance(named, str) else named:
+            if metric not in measured:
+                raise InputError(
+                    f"{metric!r} is measured by no setting of the item",
+                    field=f"draw.{field}",
+                    expected=nearest(metric, measured),
+                )
+
+
+@job
 def main(
     inputs, outputs, *, module: str, drawing: dict, paper: str, name: str, note: str, caption: str
 ):
@@ -33,25 +52,3 @@ def main(
         figure = item.draw(table)
         source_note(figure, note)
         save(figure, [outputs.pdf, outputs.svg])
-
-
-def check_metrics(drawing: dict, measured: set[str]) -> None:
-    """Refuse a metric that no setting of the item measures: it would be missing from the drawing.
-
-    Options `metric`, `metrics` and `columns` name metrics.
-    """
-    given = {name: drawing.get(name, ()) for name in ("metric", "metrics")}
-    columns = [each for each in drawing.get("columns", ()) if isinstance(each, dict)]
-    given["columns"] = [each["metric"] for each in columns if "metric" in each]
-    for field, named in given.items():
-        for metric in [named] if isinstance(named, str) else named:
-            if metric not in measured:
-                raise InputError(
-                    f"{metric!r} is measured by no setting of the item",
-                    field=f"draw.{field}",
-                    expected=nearest(metric, measured),
-                )
-
-
-if "snakemake" in globals():
-    run(main, snakemake)  # noqa: F821

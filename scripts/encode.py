@@ -5,7 +5,7 @@ import logging
 from functools import partial
 from pathlib import Path
 
-from scripts.runner import run
+from scripts.runner import job
 from twotowers.experiment.config import Encoder
 from twotowers.experiment.fields import read
 from twotowers.jobs.encode import encode, tokens_of, write_encoded
@@ -15,6 +15,7 @@ from twotowers.standins.baidu import world_of
 LOGGER = logging.getLogger("twotowers.encode")
 
 
+@job
 def main(inputs, outputs, *, encoder: dict, generated: dict | None) -> None:
     """Write documents and annotations of a stand-in, or of real files, whose manifest is the input.
 
@@ -34,7 +35,3 @@ def main(inputs, outputs, *, encoder: dict, generated: dict | None) -> None:
             break
         few = max(len(column) // 10, 1)
         LOGGER.info("loss of %s: %.3f to %.3f", name, column[:few].mean(), column[-few:].mean())
-
-
-if "snakemake" in globals():
-    run(main, snakemake)  # noqa: F821

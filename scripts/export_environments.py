@@ -14,6 +14,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
+from itertools import product
 from pathlib import Path
 
 from twotowers.files.artefacts import atomic
@@ -62,9 +63,12 @@ def main() -> None:
             )
             with atomic(ENVIRONMENTS / f"{name}.yaml") as path:
                 path.write_text(text)
-    for platform in PLATFORMS:
-        for python in PYTHONS:
-            try_install(python, platform)
+    for platform, python in product(PLATFORMS, PYTHONS):
+        uv_pip(
+            *("install", "--dry-run", "--target", ".cache/lock/nothing"),
+            *("--require-hashes", "--only-binary", ":all:", "--no-binary", SOURCE_ONLY),
+            *("--python-version", python, "--python-platform", platform, "--requirement", LOCK),
+        )
 
 
 def resolve(groups: list[str], *options: str | Path) -> str:
@@ -74,16 +78,6 @@ def resolve(groups: list[str], *options: str | Path) -> str:
     for group in groups:
         command += ["--group", group]
     return uv_pip(*command, *options)
-
-
-def try_install(python: str, platform: str) -> None:
-    """Try to install the lock for a Python and a platform, without installing anything."""
-    uv_pip(
-        *("install", "--dry-run", "--target", ".cache/lock/nothing"),
-        *("--require-hashes", "--only-binary", ":all:", "--no-binary", SOURCE_ONLY),
-        *("--python-version", python, "--python-platform", platform),
-        *("--requirement", LOCK),
-    )
 
 
 def uv_pip(*arguments: str | Path) -> str:

@@ -84,12 +84,7 @@ def write(tables: dict[str, pd.DataFrame]) -> None:
     for name, table in tables.items():
         with atomic(FOLDER / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False, lineterminator="\n")
-    fill_page(PAGE, summaries(tables["recorded"]))
-
-
-def summaries(recorded: pd.DataFrame) -> dict[str, str]:
-    """The tables of the page, by their marks."""
-    return {"recorded": summary(recorded)}
+    fill_page(PAGE, {"recorded": summary(tables["recorded"])})
 
 
 def counts(recorded: pd.DataFrame) -> pd.DataFrame:

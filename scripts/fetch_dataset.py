@@ -2,12 +2,13 @@
 
 import json
 
-from scripts.runner import run
+from scripts.runner import job
 from twotowers.datasets.download import manifest, obtain
 from twotowers.datasets.sources import resolve
 from twotowers.files.artefacts import atomic
 
 
+@job
 def main(inputs, outputs, *, source, folder: str) -> None:
     """Write {split: {path, sha256, bytes}} as JSON to outputs[0].
 
@@ -17,7 +18,3 @@ def main(inputs, outputs, *, source, folder: str) -> None:
     listed = manifest(obtain(resolve(source), folder))
     with atomic(outputs[0]) as temporary:
         temporary.write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")
-
-
-if "snakemake" in globals():
-    run(main, snakemake)  # noqa: F821

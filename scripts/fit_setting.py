@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-from scripts.runner import run
+from scripts.runner import job
 from twotowers.claims.longform import write_results
 from twotowers.experiment.objects import loaded
 from twotowers.jobs.fit import fit_setting
@@ -11,6 +11,7 @@ from twotowers.jobs.fit import fit_setting
 LOGGER = logging.getLogger("twotowers.fit")
 
 
+@job
 def main(inputs, outputs, *, paper: str, name: str, setting: dict, seed: int):
     kept = Path(outputs[0]).with_suffix(".state")
     results = fit_setting(dict(inputs.items()), loaded(setting), seed=seed, checkpoint=kept)
@@ -22,7 +23,3 @@ def main(inputs, outputs, *, paper: str, name: str, setting: dict, seed: int):
             LOGGER.info(
                 "%s of %d lanes: %.6g to %.6g", metric, len(lanes), lanes.min(), lanes.max()
             )
-
-
-if "snakemake" in globals():
-    run(main, snakemake)  # noqa: F821

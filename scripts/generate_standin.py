@@ -2,9 +2,10 @@
 
 from importlib import import_module
 
-from scripts.runner import run
+from scripts.runner import job
 
 
+@job
 def main(inputs, outputs, *, standin: str, split: str, texts=(), **settings) -> None:
     """Write the split, or a part of the click log, to parquet, by `write` of the stand-in's module.
 
@@ -12,7 +13,3 @@ def main(inputs, outputs, *, standin: str, split: str, texts=(), **settings) -> 
     """
     write = import_module(f"twotowers.standins.{standin}").write
     write(outputs[0], split, **settings, **dict(texts))
-
-
-if "snakemake" in globals():
-    run(main, snakemake)  # noqa: F821

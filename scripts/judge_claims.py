@@ -2,7 +2,7 @@
 
 import json
 
-from scripts.runner import paper_module, run
+from scripts.runner import job, paper_module
 from twotowers.claims import published
 from twotowers.claims.findings import measured
 from twotowers.claims.gates import gates_of
@@ -12,6 +12,7 @@ from twotowers.experiment.matrix import item_needs
 from twotowers.files.artefacts import atomic
 
 
+@job
 def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict[str, str]):
     # A paper of one's own may have no claims.py.
     claims, findings = (paper_module(paper, name) for name in ("claims", "findings"))
@@ -28,7 +29,3 @@ def main(inputs, outputs, *, paper: str, needs: dict[str, list[str]], data: dict
     shown = measured(findings.FINDINGS, results, authors) if findings else []
     with atomic(outputs.findings) as path:
         path.write_text(json.dumps(shown, ensure_ascii=False, indent=1), encoding="utf-8")
-
-
-if "snakemake" in globals():
-    run(main, snakemake)  # noqa: F821

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from scripts.runner import run
+from scripts.runner import job
 from twotowers.datasets.letor import read_letor
 from twotowers.files.artefacts import atomic
 from twotowers.files.rankings import write_rankings
@@ -25,6 +25,7 @@ DESCRIBED = {"vectors": vectors, "baidu": baidu}
 """Readers of logs whose documents have features."""
 
 
+@job
 def main(
     inputs,
     outputs,
@@ -65,7 +66,3 @@ def main(
         log_of_format(source, format, **reading).count([*CELL, *bias]).write(outputs[0])
     for what, number in seen_in(outputs[0]).items():
         LOGGER.info("%s: %d", what.replace("_", " "), number)
-
-
-if "snakemake" in globals():
-    run(main, snakemake)  # noqa: F821

@@ -1,20 +1,9 @@
 """Raw splits of a data set -> splits prepared as a paper does."""
 
-from scripts.runner import run
+from scripts.runner import job
 from twotowers.datasets.preprocess import preprocess, preprocess_stratified, preprocess_ultra
 from twotowers.files.rankings import read_rankings, write_rankings
 from twotowers.splits import SPLITS
-
-
-def main(inputs, outputs, *, steps: dict, label_max: float) -> None:
-    """Read the raw splits and write the preprocessed ones: `prepare` of `steps`, with settings."""
-    # Percentiles are taken where relevance is made, of what is prepared here.
-    settings = {
-        name: value for name, value in steps.items() if name not in ("prepare", "percentiles")
-    }
-    raw = {split: getattr(inputs, split) for split in SPLITS}
-    for split, rankings in PREPARE[steps["prepare"]](raw, label_max, **settings):
-        write_rankings(rankings, getattr(outputs, split))
 
 
 def top_labels(raw: dict, label_max: float, *, top: int):
@@ -39,5 +28,13 @@ def stratified(raw: dict, label_max: float, *, most: int, log1p: bool = True):
 PREPARE = {"top_labels": top_labels, "ultra": ultra, "stratified": stratified}
 
 
-if "snakemake" in globals():
-    run(main, snakemake)  # noqa: F821
+@job
+def main(inputs, outputs, *, steps: dict, label_max: float) -> None:
+    """Read the raw splits and write the preprocessed ones: `prepare` of `steps`, with settings."""
+    # Percentiles are taken where relevance is made, of what is prepared here.
+    settings = {
+        name: value for name, value in steps.items() if name not in ("prepare", "percentiles")
+    }
+    raw = {split: getattr(inputs, split) for split in SPLITS}
+    for split, rankings in PREPARE[steps["prepare"]](raw, label_max, **settings):
+        write_rankings(rankings, getattr(outputs, split))

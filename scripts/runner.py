@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from inspect import getsourcefile
 from pathlib import Path
+from types import FunctionType
 
 from twotowers.workflow.devices import asks_for_gpu, use_own_gpu
 from twotowers.workflow.preloaded import hand_over
@@ -64,3 +65,10 @@ def run(main, snakemake) -> None:
     except Exception as error:
         sys.stderr.write(f"\n{snakemake.rule} failed: {cause(error)}\n(log: {path})\n\n")
         sys.exit(1)
+
+
+def job(main: FunctionType) -> FunctionType:
+    """Decorate `main`, the last thing in a script: it runs where Snakemake runs the script."""
+    if snakemake := main.__globals__.get("snakemake"):
+        run(main, snakemake)
+    return main

@@ -92,13 +92,11 @@ def uva(sessions: int = 40_000, queries: int = 4_000) -> dict:
     def worth(scores: np.ndarray, metric=dcg) -> float:
         return float(metric(scores, labels, where=whole).mean())
 
+    pairs = sum(len(np.unique(block.documents[block.where])) for block in blocks)
     return {
         "documents per session": where.sum() / sessions,
         "queries per session": sum(len(np.unique(block.query)) for block in blocks) / sessions,
-        "query-document pairs per impression": sum(
-            len(np.unique(block.documents[block.where])) for block in blocks
-        )
-        / where.sum(),
+        "query-document pairs per impression": pairs / where.sum(),
         "clicks per session": number.mean(),
         "sessions with a click": (number > 0).mean(),
         "sessions with two clicks": (number > 1).mean(),
@@ -147,12 +145,9 @@ def rates_of(log: Mapping) -> np.ndarray:
 
 def clicks_of(log: Mapping) -> dict:
     number, rates = np.concatenate(log["clicks"]).sum(1), rates_of(log)
+    means = [each.mean() for each in (number, number > 0, number > 1)]
     return {
-        "clicks a session, sessions with a click, with two": [
-            number.mean(),
-            (number > 0).mean(),
-            (number > 1).mean(),
-        ],
+        "clicks a session, sessions with a click, with two": means,
         "click rate at rank 1": rates[0],
         "click rate over that of rank 1, ranks 2 to 10": rates[1:] / rates[0],
     }
@@ -160,7 +155,7 @@ def clicks_of(log: Mapping) -> dict:
 
 def published_of_log(log: Mapping, sessions: int) -> dict:
     """Of the train parts 1 to 3, and of the test part 0."""
-    unique = {"queries a session": [], "pairs an impression": [], "documents a pair": []}
+    shares = []
     for part in (slice(1, None), slice(0, 1)):
         query, slot, where = (
             np.concatenate(log[name][part]) for name in ("query", "slot", "where")
@@ -168,13 +163,11 @@ def published_of_log(log: Mapping, sessions: int) -> dict:
         pairs = np.unique((query[:, None] * texts.CANDIDATES + slot)[where])
         urls = log["world"].urls(*np.divmod(pairs, texts.CANDIDATES))
         counts = len(np.unique(query)), len(pairs), len(np.unique(urls))
-        for own, *pair in zip(
-            unique.values(), counts, (len(query), where.sum(), len(pairs)), strict=True
-        ):
-            own.append(pair[0] / pair[1])
+        shares.append(np.divide(counts, (len(query), where.sum(), len(pairs))))
     where = np.concatenate(log["where"])
+    unique = ("queries a session", "pairs an impression", "documents a pair")
     return {
-        **{f"unique {name}: train, test": shares for name, shares in unique.items()},
+        **{f"unique {name}: train, test": np.take(shares, k, 1) for k, name in enumerate(unique)},
         "documents a session": where.sum() / len(where),
         "sessions with a document, at ranks 1 to 9": where.mean(0)[:9],
         "sessions with a document, at ranks 10 to 12": where.mean(0)[9:12],
@@ -207,10 +200,8 @@ def orders(world: texts.World, log: Mapping, pages: int = 4_000) -> dict:
         where = log["where"][part][:pages]
         row, at = np.nonzero(where)
         slot, traits = (log[name][part][:pages][where] for name in ("slot", "traits"))
-        query = log["query"][part][row]
-        tokens = document_tokens(world.seed, query, slot, traits)
-        lexical = lexical_features(query_tokens(world.seed, query), *tokens, collection(world))
-        lists.append((Rankings(row, at, np.zeros(len(row)), lexical), traits, where))
+        features = lexical(world, log["query"][part][row], slot, traits)
+        lists.append((Rankings(row, at, np.zeros(len(row)), features), traits, where))
     (train, traits, _), (test, tested, where) = lists
     own, each = np.unique(log["query"][0][:pages], return_inverse=True)
     score = world.candidates(own).score[each[:, None], log["slot"][0][:pages]]
@@ -227,13 +218,12 @@ def orders(world: texts.World, log: Mapping, pages: int = 4_000) -> dict:
         scores[where] = predict(others)
         return accuracy(scores)
 
-    return {
-        "nDCG@10 of the logged order: the ranker's own scores": accuracy(score),
-        "nDCG@10 of the logged order: trees on traits of documents": learnt(traits, tested),
-        "nDCG@10 of the logged order: trees on lexical columns": learnt(
-            train.features, test.features
-        ),
+    measured = {
+        "the ranker's own scores": accuracy(score),
+        "trees on traits of documents": learnt(traits, tested),
+        "trees on lexical columns": learnt(train.features, test.features),
     }
+    return {f"nDCG@10 of the logged order: {name}": value for name, value in measured.items()}
 
 
 def annotations(world: texts.World, log: Mapping, queries: int) -> dict:
@@ -253,6 +243,7 @@ def annotations(world: texts.World, log: Mapping, queries: int) -> dict:
     chance = np.mean([worth(rng.random(labels.shape)) for _ in range(10)], axis=0)
     agreeing = texts.World(world.sessions, SEED, world.law.but(agreement=1.0))
     asked = np.concatenate(log["query"][1:])
+    agreed = agreeing.promise(documents.traits)
     return {
         "annotated documents a query": length.mean(),
         "annotated queries asked in the train parts": np.isin(query, asked).mean(),
@@ -261,9 +252,7 @@ def annotations(world: texts.World, log: Mapping, queries: int) -> dict:
         "BM25: DCG@1, DCG@3, DCG@5, DCG@10, MRR@10": worth(bm25(world, query, where))[:5],
         "DCG@10, what tokens say of attraction": worth(world.promise(documents.traits))[3],
         "DCG@10 and nDCG@10, production ranker": worth(documents.score)[[3, 5]],
-        "DCG@10 and nDCG@10, what tokens say of relevance at most": worth(
-            agreeing.promise(documents.traits)
-        )[[3, 5]],
+        "DCG@10 and nDCG@10, what tokens say of relevance at most": worth(agreed)[[3, 5]],
     }
 
 
@@ -271,9 +260,12 @@ def bm25(world: texts.World, query: np.ndarray, where: np.ndarray) -> np.ndarray
     """[queries, LARGEST_POOL] of the annotated documents."""
     row, slot = there = np.nonzero(where)
     traits = world.candidates(query, texts.LARGEST_POOL).traits[there]
-    tokens = document_tokens(world.seed, query[row], slot, traits)
     scores = np.zeros(where.shape)
-    scores[there] = lexical_features(
-        query_tokens(world.seed, query[row]), *tokens, collection(world)
-    )[:, 0]
+    scores[there] = lexical(world, query[row], slot, traits)[:, 0]
     return scores
+
+
+def lexical(world: texts.World, query, slot, traits) -> np.ndarray:
+    """[rows, columns] of documents."""
+    tokens = document_tokens(world.seed, query, slot, traits)
+    return lexical_features(query_tokens(world.seed, query), *tokens, collection(world))

@@ -12,7 +12,6 @@ from scripts.export_verdicts import (
     of_records,
     other_runs,
     runs,
-    summaries,
     summary,
 )
 from scripts.filling import filled
@@ -35,7 +34,7 @@ def test_files_and_page_have_what_was_recorded():
         written = (FOLDER / f"{name}.csv").read_text(encoding="utf-8")
         assert table.to_csv(index=False, lineterminator="\n") == written, name
     page = PAGE.read_text(encoding="utf-8")
-    assert filled(page, summaries(tables["recorded"])) == page
+    assert filled(page, {"recorded": summary(tables["recorded"])}) == page
 
 
 def test_claims_are_counted_by_origin_and_data():
