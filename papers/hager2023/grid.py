@@ -40,9 +40,10 @@ def of_method(dataset: str, method: str, metric: str) -> dict[str, str]:
 def by_seed(results: pd.DataFrame, **where) -> pd.Series:
     """The one value of each seed."""
     rows = rows_of(results, **where)
-    if rows["seed"].duplicated().any():
+    values = pd.Series(rows["value"].to_numpy(), pd.Index(rows["seed"].to_numpy(), name="seed"))
+    if not values.index.is_unique:
         raise NotTestable(f"several values per seed of {', '.join(map(str, where.values()))}")
-    return rows.set_index("seed")["value"].sort_index()
+    return values.sort_index()
 
 
 def gap(one: pd.Series, other: pd.Series) -> float:

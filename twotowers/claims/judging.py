@@ -271,7 +271,7 @@ def judge_all(
             ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} {UNMADE}")
         theirs = "", "", ""
         if authors is not None and len(authors) and not claim.against_printed:
-            own = authors_of(claim, authors, known or items)
+            own = authors_of(claim, authors, known or items).dropna(axis="columns", how="all")
             theirs = on_authors(claim, own) if len(own) else theirs
         row = {
             **vars(claim),
