@@ -16,12 +16,5 @@ from papers.chen2024.judges import (
 )
 from twotowers.claims.claims import in_order
 
-CLAIMS = in_order(
-    synthetic.CLAIMS,
-    repairs.CLAIMS,
-    redrawn.CLAIMS,
-    connectivity.CLAIMS,
-    contexts.CLAIMS,
-    theory.CLAIMS,
-    theorems.CLAIMS,
-)
+JUDGES = synthetic, repairs, redrawn, connectivity, contexts, theory, theorems
+CLAIMS = in_order(*(judges.CLAIMS for judges in JUDGES))

@@ -44,7 +44,6 @@ ALPHA = 0.05
 
 
 def tuned(results: pd.DataFrame, setting: str) -> list[str]:
-    """The lanes of a setting that validation chooses among."""
     rows = select(results, setting=setting)
     return [lane for lane in TUNED if lane in rows and rows[lane].notna().any()]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -38,27 +37,14 @@ def table(
     low, high = frequency_interval(counts["sum"], counts["size"])
     value = counts["sum"] / counts["size"]
     name, summary = _turn(sweep, counts["amount"].to_numpy(), value.to_numpy())
+    curve = pd.DataFrame({"amount": counts["amount"].astype(float), "value": value})
+    curve = curve.assign(metric="connected", low=low, high=high, n=counts["size"])
+    turn = pd.DataFrame({"metric": [name], "value": [summary], "n": [len(draws)]})
+    ours = [each.assign(source="reproduced") for each in (curve, turn.dropna(subset="value"))]
     theirs = select(published, setting=setting, sweep=sweep)
-    parts = [
-        pd.DataFrame(
-            {
-                "amount": counts["amount"].astype(float),
-                "metric": "connected",
-                "value": value,
-                "low": low,
-                "high": high,
-                "n": counts["size"],
-                "source": "reproduced",
-            }
-        ),
-        pd.DataFrame(
-            {"metric": [name], "value": [summary], "n": [len(draws)], "source": ["reproduced"]}
-        ).dropna(subset="value"),
-        theirs[["value", "n"]].assign(
-            metric=theirs["metric"] + theirs["bound"].map(PARTS), source="published"
-        ),
-    ]
-    table = pd.concat(parts, ignore_index=True).assign(dataset=dataset, sweep=sweep)
+    bounds = theirs["metric"] + theirs["bound"].map(PARTS)
+    theirs = theirs[["value", "n"]].assign(metric=bounds, source="published")
+    table = pd.concat([*ours, theirs], ignore_index=True).assign(dataset=dataset, sweep=sweep)
     return table[["dataset", "sweep", "amount", "metric", "value", "low", "high", "n", "source"]]
 
 
@@ -81,7 +67,7 @@ def draw(table: pd.DataFrame, *, dataset: str, sweep: str, xlabel: str) -> Figur
     chart = Curves(curve, by={"dataset": DATASETS})
     plot = chart.plot("amount").limit(y=(-0.03, 1.03))
     plot = plot.label(x=xlabel, y="Frequency of connection")
-    also = _turn_entries(printed)
+    also = {1: [Line2D([], [], **LINE)], 2: [Patch(**ZONE)]}.get(len(printed), [])
     figure = chart.figure(plot, width=COLUMN_WIDTH, height=1.85, also=also)
     axes = figure.axes[0]
     _printed_turn(axes, printed)
@@ -91,10 +77,6 @@ def draw(table: pd.DataFrame, *, dataset: str, sweep: str, xlabel: str) -> Figur
 
 LINE = {"color": GREY, "label": "published", **PUBLISHED}
 ZONE = {"color": GREY, "label": "published", "alpha": BAND_ALPHA, "linewidth": 0}
-
-
-def _turn_entries(printed: pd.Series) -> list[Artist]:
-    return {1: [Line2D([], [], **LINE)], 2: [Patch(**ZONE)]}.get(len(printed), [])
 
 
 def _printed_turn(axes: Axes, printed: pd.Series) -> None:

@@ -23,7 +23,6 @@ METRICS = {
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per |X|, |T|, |D| and metric; the simulated frequency has a 95 % interval."""
     metrics = [*METRICS, "standard_error"]
     values = measured(results, "example2", metric=metrics)
     summary = over_seeds(values, [*SIZE, "metric"])
@@ -36,7 +35,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel per |X| and |T|: frequency and estimates against |D|."""
     sizes = table[SIZE[:2]].drop_duplicates().sort_values(SIZE[:2])
     titles = {(x, t): f"|X| = {x:,}, |T| = {t:,}" for x, t in sizes.itertuples(index=False)}
     places = pd.Series(list(table[SIZE[:2]].itertuples(index=False, name=None)), table.index)

@@ -18,6 +18,11 @@ COMPONENTS = {1: "K = 1 (connected)", 2: "K = 2", 3: "K = 3", 4: "K = 4"}
 WIDTH = 0.016
 # Shapes that a number fits into.
 SHAPES = ("o", "s", "h", "D", "8", "p")
+NODE = {"markersize": 13, "markeredgecolor": "white", "zorder": 3}
+NUMBER = {"color": "white", "ha": "center", "va": "center_baseline", "weight": "bold", "zorder": 4}
+NUMBER |= {"fontsize": 7.5}
+LINE = {"color": GREY, "zorder": 1}
+COUNT = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": 6}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
@@ -28,7 +33,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Four panels: positions on a line, an arc per pair that shares documents."""
     with style():
         figure = page(3.45)
         axes = figure.subplots(2, 2, sharex=True, sharey=True)
@@ -54,25 +58,8 @@ def _graph_panel(axes: Axes, rows: pd.DataFrame) -> None:
     order = {label: place for place, label in enumerate(component["value"].unique())}
     for node in component.itertuples():
         place, at = order[node.value] % len(SHAPES), node.position - 1
-        axes.plot(
-            at,
-            0,
-            SHAPES[place],
-            color=CATEGORICAL[place],
-            markersize=13,
-            markeredgecolor="white",
-            zorder=3,
-        )
-        axes.annotate(
-            f"{at}",
-            (at, 0),
-            color="white",
-            ha="center",
-            va="center_baseline",
-            fontsize=7.5,
-            weight="bold",
-            zorder=4,
-        )
+        axes.plot(at, 0, SHAPES[place], color=CATEGORICAL[place], **NODE)
+        axes.annotate(f"{at}", (at, 0), **NUMBER)
 
 
 def height(distance: int) -> float:
@@ -83,24 +70,5 @@ def height(distance: int) -> float:
 def _arc(axes: Axes, left: int, right: int, shared: float) -> None:
     middle, top = (left + right) / 2, height(right - left)
     width = max(WIDTH * shared, 0.4)
-    axes.add_patch(
-        Arc(
-            (middle, 0),
-            right - left,
-            2 * top,
-            theta1=0,
-            theta2=180,
-            color=GREY,
-            linewidth=width,
-            zorder=1,
-        )
-    )
-    axes.annotate(
-        f"{shared:.0f}",
-        (middle, top),
-        (0, -2.5 - width / 2),
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        fontsize=6,
-    )
+    axes.add_patch(Arc((middle, 0), right - left, 2 * top, theta2=180, linewidth=width, **LINE))
+    axes.annotate(f"{shared:.0f}", (middle, top), (0, -2.5 - width / 2), **COUNT)

@@ -20,7 +20,6 @@ REPAIRS = {"plain": "DLA, no repair", "merging": "node merging"}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: list[str]) -> pd.DataFrame:
-    """One row per K, repair, position and statistic: mean, sd, each run; and the truth."""
     where = {"method": "rate_dla", "repair": list(REPAIRS), "components": list(NUMBERS)}
     values = with_most(measured(results, needs, **where, metric="position_bias"), "views")
     values = values.assign(metric="examination", value=np.exp(values["value"]))

@@ -15,7 +15,6 @@ BOUNDS = ("proposition 2", "proposition 4")
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per proposition, case, number of clicks and metric."""
     means = [measured(results, "propositions", proposition="proposition 1", metric=VARIANCE)]
     means += [measured(results, "propositions", proposition=name, metric=BOUND) for name in BOUNDS]
     summary = over_seeds(pd.concat(means, ignore_index=True), KEYS)
@@ -23,7 +22,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def tex(table: pd.DataFrame) -> str:
-    """Two booktabs tables: variances of Proposition 1, bounds of Propositions 2 and 4."""
     wide = table.pivot(index=KEYS[:3], columns="metric", values="value")
     variance = [
         [str(case), count(clicks), *(_number(row[metric]) for metric in VARIANCE)]

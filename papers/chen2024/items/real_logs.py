@@ -24,14 +24,12 @@ SUMMARIES = {
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per log and summary, pair of positions, or share kept."""
     metrics = [*SUMMARIES, "linked_pairs", "connected_share"]
     means = measured(results, "real_logs", metric=metrics)
     return whole(over_seeds(means, KEYS), ["other"]).assign(source="reproduced")
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Two panels per log: linked pairs by position and position, connected share by share kept."""
     logs = list(table["log"].unique())
     figure = page(3.3 * len(logs))
     parts = figure.subfigures(len(logs), 2, squeeze=False, width_ratios=(1.15, 1))
@@ -44,18 +42,10 @@ def draw(table: pd.DataFrame) -> Figure:
 
 def _links(figure: SubFigure, log: str, links: pd.DataFrame) -> None:
     counts = links.pivot(index="other", columns="position", values="value").astype(float)
+    numbers = {"annot": True, "fmt": ".0f", "annot_kws": {"fontsize": 6}}
+    how = {"norm": LogNorm(1), "cmap": "Blues", "cbar": False, "square": True, **numbers}
     with style():
-        axes = sns.heatmap(
-            counts.where(counts > 0),
-            ax=figure.subplots(),
-            norm=LogNorm(1),
-            cmap="Blues",
-            annot=True,
-            fmt=".0f",
-            annot_kws={"fontsize": 6},
-            cbar=False,
-            square=True,
-        )
+        axes = sns.heatmap(counts.where(counts > 0), ax=figure.subplots(), **how)
         axes.set(xlabel="Position (from 1)", ylabel="Position (from 1)")
         axes.set_title(f"{log.capitalize()}: pairs seen at both positions")
 

@@ -26,7 +26,6 @@ SETTINGS = {"k2": "once", "k2-naive": "once", "redrawn": "each", "redrawn-naive"
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per way of drawing lists, method, repair, metric and statistic, or run."""
     where = {
         "components": 2,
         "metric": list(METRICS),
@@ -40,7 +39,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel per metric: a dot per run and method, and the published mean and deviation."""
     lanes = pd.MultiIndex.from_frame(table[["method", "repair"]])
     names = pd.Series(lanes.map(METHODS), table.index)
     table = table.assign(name=pd.Categorical(names, list(METHODS.values())))

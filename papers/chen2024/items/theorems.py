@@ -36,7 +36,6 @@ EXAMPLE_1 = {
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per statement, number of components where it has one, and metric."""
     stated = [name for name in NAMES if name != "click_mse"]
     means = over_seeds(measured(results, "theorems", metric=stated), KEYS)
     sizes = measured(
@@ -58,7 +57,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def tex(table: pd.DataFrame) -> str:
-    """A booktabs table."""
     body = []
     for row in table.itertuples():
         where = "" if pd.isna(row.components) else f", $K = {row.components}$"

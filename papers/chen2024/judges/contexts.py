@@ -133,17 +133,11 @@ for letters, split, metrics in (("ac", "training", TRAINING), ("bd", "test", TES
     parts=DATASETS, against_printed=True,
 )  # fmt: skip
 def levels_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
-    return [
-        pd.Series(
-            {
-                name: abs(mean(results, f"{dataset}{suffix}", repair, metric) - printed)
-                for ((suffix, repair), name), printed in zip(
-                    ROWS.items(), PRINTED[dataset][metric], strict=True
-                )
-            }
-        )
-        for metric in LEVEL
-    ]
+    def off(metric: str) -> pd.Series:
+        ours = [mean(results, f"{dataset}{suffix}", *lane, metric) for suffix, *lane in ROWS]
+        return (pd.Series(ours, ROWS.values()) - [*PRINTED[dataset][metric]]).abs()
+
+    return [off(metric) for metric in LEVEL]
 
 
 @CLAIMS.add(

@@ -216,17 +216,11 @@ def closer_merges_better(results: pd.DataFrame) -> Measured:
 def merging_near_truth(results: pd.DataFrame) -> Measured:
     deviation, distance = {}, {}
     truth = pd.Series(EXAMINATION / EXAMINATION[0], index=range(1, POSITIONS + 1))
+    over = {"components": (2, 3, 4), "position": tuple(truth.index)}
+    where = {"views": CLICKS, "metric": "position_bias"}
     for repair in ("plain", "merging"):
-        logs = by_seed(
-            results,
-            {"components": (2, 3, 4), "position": tuple(truth.index)},
-            setting=LISTS,
-            method="rate_dla",
-            repair=repair,
-            views=CLICKS,
-            metric="position_bias",
-        )
-        runs = np.exp(logs)
+        lane = {"setting": LISTS, "method": "rate_dla", "repair": repair}
+        runs = np.exp(by_seed(results, over, **lane, **where))
         by_position = runs.std(axis="columns").unstack("position")
         deviation[repair] = by_position.max(axis="columns")
         off = runs.sub(runs.index.get_level_values("position").map(truth), axis="index").abs()

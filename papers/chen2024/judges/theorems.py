@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from papers.chen2024.judges.synthetic import FITTED, POOR
@@ -26,17 +28,12 @@ EDGES = {
 }
 
 
-def measured(results: pd.DataFrame, theorem: str, *metrics: str) -> list[float]:
-    """The numbers of one part of the study `theorems`."""
-    values = seed_means(results, {"metric": metrics}, setting="theorems", theorem=theorem)
-    return [values[metric] for metric in metrics]
-
-
 @CLAIMS.add(
     "21a", "theorems", "Sec. 3, Theorem 1, if",
     "If the identifiability graph is connected, clicks fix relevance up to one constant",
     exactly("the number of connected random logs with more than one free constant", 0),
-    above("the number of connected logs checked", 0), kind="connected",
+    above("the number of connected logs checked", 0),
+    theorem="theorem 1, connected", metrics=("wrong", "checked"),
 )  # fmt: skip
 @CLAIMS.add(
     "21b", "theorems", "Sec. 3, Theorem 1, only if; one constant for each component is ours",
@@ -44,11 +41,26 @@ def measured(results: pd.DataFrame, theorem: str, *metrics: str) -> list[float]:
     exactly("the number of disconnected random logs with fewer or more constants than components",
             0),
     above("the number of disconnected logs checked", 0),
-    kind="disconnected",
+    theorem="theorem 1, disconnected", metrics=("wrong", "checked"),
 )  # fmt: skip
-def constants_are_components(results: pd.DataFrame, kind: str) -> Measured:
-    """Logarithms make clicks linear: the constants are the dimensions of the kernel."""
-    return measured(results, f"theorem 1, {kind}", "wrong", "checked")
+@CLAIMS.add(
+    "23", "theorems", "App. A.5.1, Proposition 3 and the note after it",
+    "Merging along a tree agrees with all clicks; one pair more does not",
+    at_most("along trees: the largest error of a click or of a merged pair", EXACT),
+    above("with one pair more: the least contradiction", EXACT), shown("logs checked"),
+    theorem="proposition 3", metrics=("tree", "cycle", "checked"),
+)  # fmt: skip
+# Fewer swaps cannot do: a swap joins two components at most.
+@CLAIMS.add(
+    "24", "theorems", "Sec. 4.1", "Node intervention needs only K - 1 swaps",
+    exactly("the number of logs where there are more or fewer", 0),
+    exactly("the number of logs that these swaps leave disconnected", 0),
+    above("the number of logs checked", 0),
+    theorem="swaps", metrics=("other", "apart", "checked"),
+)  # fmt: skip
+def measured(results: pd.DataFrame, theorem: str, metrics: Sequence[str]) -> Measured:
+    values = seed_means(results, {"metric": metrics}, setting="theorems", theorem=theorem)
+    return [values[metric] for metric in metrics]
 
 
 @CLAIMS.add(
@@ -76,27 +88,6 @@ def own_factor_each(results: pd.DataFrame) -> Measured:
     values = seed_means(results, metrics, setting="own-factors")
     constant = seed_means(results, {"metric": ("click_mse",)}, setting="own-factors-constant")
     return constant["click_mse"], values["click_mse"], values["mcc"]
-
-
-@CLAIMS.add(
-    "23", "theorems", "App. A.5.1, Proposition 3 and the note after it",
-    "Merging along a tree agrees with all clicks; one pair more does not",
-    at_most("along trees: the largest error of a click or of a merged pair", EXACT),
-    above("with one pair more: the least contradiction", EXACT), shown("logs checked"),
-)  # fmt: skip
-def trees_are_consistent(results: pd.DataFrame) -> Measured:
-    return measured(results, "proposition 3", "tree", "cycle", "checked")
-
-
-@CLAIMS.add(
-    "24", "theorems", "Sec. 4.1", "Node intervention needs only K - 1 swaps",
-    exactly("the number of logs where there are more or fewer", 0),
-    exactly("the number of logs that these swaps leave disconnected", 0),
-    above("the number of logs checked", 0),
-)  # fmt: skip
-def swaps_are_few(results: pd.DataFrame) -> Measured:
-    """Fewer cannot do: a swap joins two components at most."""
-    return measured(results, "swaps", "other", "apart", "checked")
 
 
 @CLAIMS.add(

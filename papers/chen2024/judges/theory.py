@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from papers.chen2024.judges.words import NAMES
-from twotowers.claims.claims import OURS, Claims, Measured, NotTestable, seed_means
+from twotowers.claims.claims import OURS, Claims, Measured, NotTestable, means_of, seed_means
 from twotowers.claims.conditions import above, at_most, below, exactly, rises, shown
 from twotowers.claims.statistics import select
 
@@ -40,15 +40,10 @@ def variance_holds(results: pd.DataFrame) -> Measured:
 
     For a normal variable the latter is the variance times the root of 2 over the number of draws.
     """
-    mean, variance, expected, error = (
-        seed_means(
-            results,
-            {"case": None, "clicks": None},
-            setting="propositions",
-            proposition="proposition 1",
-            metric=metric,
-        )
-        for metric in ("mean", "variance", "expected_variance", "standard_error")
+    metrics = "mean", "variance", "expected_variance", "standard_error"
+    over, where = {"case": None, "clicks": None}, {"proposition": "proposition 1"}
+    mean, variance, expected, error = means_of(
+        results, metrics, over, setting="propositions", **where
     )
     off, shifted = (variance - expected).abs(), mean.abs()
     of_mean = error / np.sqrt(2 * variance)
@@ -162,10 +157,8 @@ def independent_edges(results: pd.DataFrame) -> Measured:
     below("the estimate at the largest |T| of the limit", 0),
 )  # fmt: skip
 def exponent_tends_to_rows(results: pd.DataFrame) -> Measured:
-    share, estimate = (
-        seed_means(results, {"bias_factors": None}, setting="example2", metric=metric)
-        for metric in ("exponent_share", "limit_estimate")
-    )
+    metrics = "exponent_share", "limit_estimate"
+    share, estimate = means_of(results, metrics, {"bias_factors": None}, setting="example2")
     return 1 - share.iloc[-1], share, estimate.iloc[-1]
 
 

@@ -48,7 +48,6 @@ def fit_two_tower(rates: ClickRates, logits: np.ndarray, *, steps: int) -> RateE
 
 @jax.jit
 def _descend(layout: Layout, towers: tuple, steps: jax.Array):
-    """Adam's steps on the towers' logits."""
     optimiser = optax.adam(LEARNING_RATE)
 
     def step(_, state):

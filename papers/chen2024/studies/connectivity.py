@@ -58,10 +58,8 @@ def run(
             fewer = vector_ids(lists.features[:, order[:number]])
             value = connected(fewer, lengths, feature_contexts, draw)
             rows.append(("features", number, repeat, "connected", value))
-    padded = assign_contexts(lengths, table_contexts, positions=POSITIONS, seed=seed).padded(
-        feature
-    )
-    values = sizes(inputs) | graph(*padded)
+    drawn = assign_contexts(lengths, table_contexts, positions=POSITIONS, seed=seed)
+    values = sizes(inputs) | graph(*drawn.padded(feature))
     rows += [("statistics", table_contexts, 0, metric, value) for metric, value in values.items()]
     frame = pd.DataFrame(rows, columns=["sweep", "amount", "repeat", "metric", "value"])
     frame = frame.astype({"amount": float, "value": float})
@@ -118,10 +116,6 @@ def graph(feature: np.ndarray, factor: np.ndarray) -> dict[str, int]:
     """Table 4; only factors that occur are nodes."""
     seen, factor = np.unique(factor, return_inverse=True)
     measured = graph_statistics(feature, factor, factors=len(seen))
-    largest = {f"top{place}": int(size) for place, size in enumerate(measured.sizes[:LARGEST], 1)}
-    return {
-        "nodes": measured.nodes,
-        "edges": measured.edges,
-        "components": measured.components,
-        **largest,
-    }
+    counts = {name: getattr(measured, name) for name in ("nodes", "edges", "components")}
+    largest = measured.sizes[:LARGEST]
+    return counts | {f"top{place}": int(size) for place, size in enumerate(largest, 1)}

@@ -44,10 +44,8 @@ def run(inputs, *, seed: int, sizes: list[dict], repeats: int, limit: dict) -> p
             "limit_estimate": estimate(features, factors, number),
         }
         rows += [(features, factors, number, *value) for value in values.items()]
-    frame = pd.DataFrame(
-        rows, columns=["feature_vectors", "bias_factors", "rows", "metric", "value"]
-    )
-    return frame.assign(position=None)
+    columns = ["feature_vectors", "bias_factors", "rows", "metric", "value"]
+    return pd.DataFrame(rows, columns=columns).assign(position=None)
 
 
 def simulated(features: int, factors: int, rows: int, rng: np.random.Generator):

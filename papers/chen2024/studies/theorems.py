@@ -46,10 +46,8 @@ def theorem1(drawn) -> list[tuple]:
     log c = log r(x) + log o(t) has as many solutions as its matrix has a kernel.
     """
     rows = []
-    for kind, ours in (
-        ("connected", [log for log in drawn if log[0] == 1]),
-        ("disconnected", [log for log in drawn if log[0] > 1]),
-    ):
+    for kind, several in (("connected", False), ("disconnected", True)):
+        ours = [log for log in drawn if (log[0] > 1) == several]
         wrong = sum(free_constants(*log[1:3]) != log[0] for log in ours)
         name = f"theorem 1, {kind}"
         rows += [(name, None, "wrong", wrong), (name, None, "checked", len(ours))]

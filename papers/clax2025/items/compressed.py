@@ -24,7 +24,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel per metric, a curve per compression."""
     chart = Curves(
         table,
         by={"compression": COMPRESSIONS},

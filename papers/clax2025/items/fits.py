@@ -17,7 +17,6 @@ ESTIMATORS = {
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per setting, metric and source: mean and 95 % interval over divisions of the log."""
     kept = results["prior_mean"].isna() | (results["prior_mean"] - NINTH).abs().lt(1e-4)
     rows = results[kept].drop(columns="prior_mean")
     return compare(rows, published, ["setting", "metric"], metric=list(METRICS))

@@ -26,7 +26,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel per metric, a line per model."""
     off = (table["model"] == "cm") & (table["metric"] != "mean_perplexity")
     lines = {"model": {name: name.upper() for name in MODELS}}
     return on_lines(table[~off], lines, by={"compression": TABLES}, metrics=METRICS)

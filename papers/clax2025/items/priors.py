@@ -20,22 +20,14 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def tex(table: pd.DataFrame) -> str:
-    """A row per setting: both metrics under each prior."""
     wide = table.pivot(index="setting", columns=["metric", "prior_mean"], values="value")
     priors = sorted(table["prior_mean"].unique())
     cells = [(metric, prior) for metric in METRICS for prior in priors]
     body = []
     for name, values in wide.iterrows():
         estimator, model = name.split("-")
-        body.append([model.upper(), ESTIMATORS[estimator], *map(_cell, values[cells])])
+        texts = ("--" if pd.isna(value) else f"${value:.4f}$" for value in values[cells])
+        body.append([model.upper(), ESTIMATORS[estimator], *texts])
     words = {"mean_perplexity": "perplexity", "mean_conditional_perplexity": "conditional"}
-    heads = [
-        "model",
-        "by",
-        *(f"{words[metric]}, prior 1/{1 / prior:.0f}" for metric, prior in cells),
-    ]
-    return booktabs(heads, sorted(body), columns="llrrrr")
-
-
-def _cell(value: float) -> str:
-    return "--" if pd.isna(value) else f"${value:.4f}$"
+    priors = (f"{words[metric]}, prior 1/{1 / prior:.0f}" for metric, prior in cells)
+    return booktabs(["model", "by", *priors], sorted(body), columns="llrrrr")

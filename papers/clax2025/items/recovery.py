@@ -14,7 +14,6 @@ PERPLEXITY, RANKING = "mean_conditional_perplexity", "ndcg@10"
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per user, model and metric: mean and 95 % interval over seeds."""
     rows = select(results, metric=[PERPLEXITY, "mean_perplexity", RANKING])
     return over_seeds(rows, ["user_kind", "setting", "metric"]).assign(source="reproduced")
 

@@ -17,13 +17,11 @@ METHODS = {"interval": "counting or EM", "stopped": "gradient"}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per setting, part and metric: mean and 95 % interval over simulated logs."""
     rows = select(results, metric=list(METRICS))
     return over_seeds(rows, ["setting", "part", "metric"]).assign(source="reproduced")
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """One panel: coverage."""
     method, model = (table["setting"].str.split("-").str[place] for place in (0, 1))
     part = table["part"].str.replace("_", " ")
     named = table.assign(method=method, line=model.str.upper() + ", " + part)

@@ -162,15 +162,9 @@ def enough(results: pd.DataFrame) -> Measured:
     seeds = results.loc[results["setting"].str.startswith("rounds-"), "seed"].unique()
     results = results[results["seed"].isin(seeds)]
     rounds, ends = (
-        seed_means(
-            results,
-            {"setting": [f"{prefix}-{name}" for name in HIDDEN]},
-            metric=CONDITIONAL,
-            prior_mean=NINTH,
-        ).to_numpy()
-        for prefix in ("rounds", "em")
+        of(results, prefix, HIDDEN, CONDITIONAL, prior_mean=NINTH) for prefix in ("rounds", "em")
     )
-    return pd.Series(np.abs(rounds - ends), _models(HIDDEN))
+    return (rounds - ends).abs()
 
 
 @CLAIMS.add(
@@ -208,10 +202,10 @@ def _gaps(results: pd.DataFrame, models, metric: str, by=None) -> pd.Series:
     return own - others.loc[settings].to_numpy()
 
 
-def of(results: pd.DataFrame, prefix: str, models, metric: str) -> pd.Series:
+def of(results: pd.DataFrame, prefix: str, models, metric: str, **lane) -> pd.Series:
     """Means over seeds of the settings PREFIX-model, by model."""
     settings = [f"{prefix}-{name}" for name in models]
-    values = seed_means(results, {"setting": settings}, metric=metric)
+    values = seed_means(results, {"setting": settings}, metric=metric, **lane)
     return pd.Series(values.to_numpy(), _models(models))
 
 

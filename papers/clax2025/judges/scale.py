@@ -9,7 +9,7 @@ from scipy.stats import kendalltau
 from papers.clax2025.judges.fits import PERPLEXITY, of
 from papers.clax2025.names import CALLED, HIDDEN, NINTH
 from papers.clax2025.orders import COMPRESSIONS
-from twotowers.claims.claims import Claims, Measured, NotTestable, seed_means
+from twotowers.claims.claims import Claims, Measured, NotTestable
 from twotowers.claims.conditions import above, at_least, below, counted
 from twotowers.claims.statistics import select
 from twotowers.models.names import MODELS
@@ -55,11 +55,8 @@ def nothing(results: pd.DataFrame) -> Measured:
 def faster(results: pd.DataFrame) -> Measured:
     # PyClick counts DCM and SDBN.
     names = [name for name in HIDDEN if name not in ("dcm", "sdbn")]
-    own, other = (
-        _seconds(results, [f"{prefix}-{name}" for name in names], **lane)
-        for prefix, lane in (("gradient", {}), ("em", {"prior_mean": NINTH}))
-    )
-    return [(own.set_axis(pd.Index(names, name="model")), other.to_numpy())]
+    own = _seconds(results, "gradient", names)
+    return [(own, _seconds(results, "em", names, prior_mean=NINTH))]
 
 
 @CLAIMS.add(
@@ -70,7 +67,7 @@ def faster(results: pd.DataFrame) -> Measured:
     gated=False,
 )  # fmt: skip
 def shorter(results: pd.DataFrame) -> Measured:
-    full = _seconds(results, [f"gradient-{name}" for name in MODELS]).mean()
+    full = _seconds(results, "gradient", MODELS).mean()
     rows = []
     for prefix in COMPRESSIONS:
         values = select(results, metric=SECONDS)
@@ -80,7 +77,7 @@ def shorter(results: pd.DataFrame) -> Measured:
     return [(values, full)]
 
 
-def _seconds(results: pd.DataFrame, settings: list[str], **lane) -> pd.Series:
+def _seconds(results: pd.DataFrame, prefix: str, models, **lane) -> pd.Series:
     if not (results["metric"] == SECONDS).any():
         raise NotTestable("results hold no times: README, 'Times'")
-    return seed_means(results, {"setting": settings}, metric=SECONDS, **lane).loc[settings]
+    return of(results, prefix, models, SECONDS, **lane)

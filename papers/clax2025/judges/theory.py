@@ -17,10 +17,17 @@ CLAIMS = Claims(names={"model": CALLED})
     "The gradient of Q at the current parameters is that of the marginal likelihood",
     # What central differences of step 1e-6 leave.
     at_most("every model: the largest difference, relative to the largest gradient", 1e-5),
-    chance=False,
+    chance=False, metric="gradient_difference",
 )  # fmt: skip
-def same_gradient(results: pd.DataFrame) -> Measured:
-    return _study(results, "gradient_difference")
+@CLAIMS.add(
+    "41", "em_gradient", "Eq. 5.10; ours",
+    "TF-Ranking's ClickEMLoss has the gradient of the binary cross-entropy of clicks",
+    # Rounding in float64 leaves about 1e-15.
+    at_most("PBM: the largest difference by both logits, relative to the largest gradient", 1e-6),
+    origin=OURS, chance=False, metric="click_loss_difference", models=("pbm",),
+)  # fmt: skip
+def study(results: pd.DataFrame, metric: str, models: tuple[str, ...] = HIDDEN) -> pd.Series:
+    return seed_means(results, {"model": models}, setting="em_gradient", metric=metric)
 
 
 @CLAIMS.add(
@@ -32,7 +39,7 @@ def same_gradient(results: pd.DataFrame) -> Measured:
     chance=False,
 )  # fmt: skip
 def scaled(results: pd.DataFrame) -> Measured:
-    return _study(results, "smallest_factor"), _study(results, "step_difference")
+    return study(results, "smallest_factor"), study(results, "step_difference")
 
 
 @CLAIMS.add(
@@ -42,7 +49,7 @@ def scaled(results: pd.DataFrame) -> Measured:
     origin=OURS,
 )  # fmt: skip
 def same_end(results: pd.DataFrame) -> Measured:
-    return _study(results, "end_difference").abs()
+    return study(results, "end_difference").abs()
 
 
 @CLAIMS.add(
@@ -59,18 +66,3 @@ def own_is_best(results: pd.DataFrame) -> Measured:
     measured = seed_means(results, over, **where).unstack("setting")
     own = pd.Series({kind: measured.loc[kind, f"recovery-{name}"] for name, kind in MODELS.items()})
     return -measured.sub(own, axis="index")
-
-
-@CLAIMS.add(
-    "41", "em_gradient", "Eq. 5.10; ours",
-    "TF-Ranking's ClickEMLoss has the gradient of the binary cross-entropy of clicks",
-    # Rounding in float64 leaves about 1e-15.
-    at_most("PBM: the largest difference by both logits, relative to the largest gradient", 1e-6),
-    origin=OURS, chance=False,
-)  # fmt: skip
-def click_loss(results: pd.DataFrame) -> Measured:
-    return _study(results, "click_loss_difference", ("pbm",))
-
-
-def _study(results: pd.DataFrame, metric: str, models: tuple[str, ...] = HIDDEN) -> pd.Series:
-    return seed_means(results, {"model": models}, setting="em_gradient", metric=metric)

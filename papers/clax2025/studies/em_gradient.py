@@ -107,14 +107,8 @@ def _ends(statistics: Statistics, documents: int) -> dict[str, float]:
         return -problem.objective(vector) / documents, -gradient[free] / documents
 
     options = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 1e-15, "gtol": 1e-10}
-    ascent = minimize(
-        negative,
-        logit(start[free]),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(-30, 30)] * free.sum(),
-        options=options,
-    )
+    how = {"method": "L-BFGS-B", "bounds": [(-30, 30)] * free.sum(), "options": options}
+    ascent = minimize(negative, logit(start[free]), jac=True, **how)
     em = fitted.history[-1] / documents
     return {
         "em_end": em,

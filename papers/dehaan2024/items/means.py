@@ -20,7 +20,6 @@ def table(
     lines: Mapping[str, str],
     metrics: Mapping[str, str],
 ) -> pd.DataFrame:
-    """One row per setting, metric and source, with an interval."""
     ours = over_seeds(select(named(results), setting=list(lines), metric=list(metrics)), KEYS)
     parts = [ours.assign(source="reproduced")]
     for metric in metrics:
@@ -40,7 +39,6 @@ def table(
 
 
 def tex(table: pd.DataFrame, *, lines: Mapping[str, str], metrics: Mapping[str, str]) -> str:
-    """A booktabs table: two lines per model, the printed one in grey."""
     cells = table.set_index(["setting", "source", "metric"])
     body = []
     for setting, name in lines.items():

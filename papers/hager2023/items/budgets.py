@@ -17,7 +17,6 @@ KEYS = ["dataset", "method", "sessions", "metric"]
 def table(
     results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str], metric: str
 ) -> pd.DataFrame:
-    """One row per data set, method, budget and source: mean and 95 % interval over seeds."""
     parts = {"reproduced": [], "published": []}
     for dataset in DATASETS:
         for method in (*METHODS, PRODUCTION):

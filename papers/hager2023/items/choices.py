@@ -10,14 +10,12 @@ from twotowers.report.latex import booktabs
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per data set, method, rule and metric."""
     rows = select(results, setting="theory", rule=list(RULES), metric=["rate", "ndcg@10"])
     keys = ["dataset", "method", "rule", "metric", "kind"]
     return over_seeds(rows, keys).assign(source="published")
 
 
 def tex(table: pd.DataFrame) -> str:
-    """A booktabs table."""
     body = []
     for (dataset, method), rows in table.groupby(["dataset", "method"], sort=False):
         cells = [DATASETS[dataset], METHODS[method]]

@@ -27,7 +27,6 @@ COLUMNS = {
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
-    """One row per data set, quantity and source."""
     return compare(results, published, ["setting", "metric"], setting=list(needs))
 
 

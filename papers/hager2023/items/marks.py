@@ -16,7 +16,6 @@ HEADS = ["Data set", "Model", "Metric", "$p$", "printed", f"tested, {STRICTEST} 
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per cell of the table: p, the printed mark and the tested ones."""
     rows = select(results, setting="theory", metric=list(CALLED))
     keys = ["dataset", "method", "measure", "metric", "comparisons"]
     return over_seeds(rows, keys).assign(source="reproduced").replace({"metric": CALLED})

@@ -15,7 +15,6 @@ SPLIT = {"ndcg@10_train": "training queries", "ndcg@10": "test queries"}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per data set, tower and metric: IPS less PBM, by seed."""
     rows = select(results, setting=list(STUDIES), metric=["ndcg@10", "ndcg@10_train"])
     keys = ["setting", "tower", "metric", "seed"]
     wide = rows.set_index([*keys, "kind"])["value"].unstack("kind")
@@ -27,7 +26,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A dot per tower and split."""
     named = table.assign(tower=table["tower"].map(TOWERS))
     chart = Dots(named, by={"metric": SPLIT}, col={"setting": STUDIES})
     plot = chart.plot("tower", orient="y").label(x="nDCG@10, IPS − PBM", y="")

@@ -43,16 +43,9 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str
                 parts.append({**place, **measured, "mark": mark, "source": "reproduced"})
                 printed = select(published, **of_method(dataset, method, metric), sessions=FULL)
                 if len(printed):
-                    row = printed.iloc[0]
-                    moments = {name: row[name] for name in ("value", "sd", "n")}
-                    parts.append(
-                        {
-                            **place,
-                            **moments,
-                            "mark": _printed_mark(published, dataset, method, metric),
-                            "source": "published",
-                        }
-                    )
+                    moments = printed.iloc[0][["value", "sd", "n"]].to_dict()
+                    mark = _printed_mark(published, dataset, method, metric)
+                    parts.append({**place, **moments, "mark": mark, "source": "published"})
     rows = pd.DataFrame(parts)
     keys = ["dataset", "method", "metric", "source", "sd", "mark"]
     return from_moments(rows, keys)
@@ -80,7 +73,6 @@ def _printed_mark(published, dataset, method, metric) -> int:
 
 
 def tex(table: pd.DataFrame) -> str:
-    """A booktabs table."""
     heads = ["Data set", "Model", "", *MEASURES.values()]
     body = []
     for dataset, title in DATASETS.items():

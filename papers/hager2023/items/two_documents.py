@@ -17,14 +17,12 @@ CURVES = {
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per loss, curve, estimate and source; the minimum of each curve."""
     keys = ["kind", "curve", "metric", "estimate"]
     where = {"setting": "theory", "metric": ["toy_loss", "toy_minimum"]}
     return compare(results, published, keys, **where)
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel per loss; a line at each minimum."""
     curves = select(table, metric="toy_loss")
     chart = Curves(curves, by={"curve": CURVES}, col={"kind": KINDS})
     plot = chart.plot("estimate").label(x="Estimated relevance", y="Expected loss")

@@ -197,20 +197,12 @@ def choices() -> Iterator[dict]:
             # An epoch counts as one, so a run that trains longer counts more.
             over = (wide["validation_loss_mean"] * wide["epochs"]).groupby(cell).sum() / epochs
             means = wide.groupby(cell).mean()
-            picked = dict(
-                zip(
-                    RULES,
-                    [
-                        (f"{one}adam", rates[dataset]),
-                        over.idxmin(),
-                        means["validation_loss"].idxmin(),
-                    ],
-                    strict=True,
-                )
-            )
+            chosen = f"{one}adam", rates[dataset]
+            lowest = over.idxmin(), means["validation_loss"].idxmin()
+            picked = dict(zip(RULES, (chosen, *lowest), strict=True))
             for rule, place in picked.items():
                 of = {"dataset": dataset, "method": method, "rule": rule}
                 optimizer = place[0].removeprefix(one)
                 yield {"metric": "rate", "kind": optimizer, "value": place[1], **of}
                 yield {"metric": "ndcg@10", "value": means.loc[place, "ndcg@10"], **of}
-                yield {"metric": "agrees", "value": float(place == picked["chosen"]), **of}
+                yield {"metric": "agrees", "value": float(place == chosen), **of}

@@ -15,7 +15,6 @@ SHOWN = 10
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per estimator, position and source: the mean over seeds and its 95 % interval."""
     ours = over_seeds(ratios(results), ["setting", "estimator", "position"])
     theirs = select(published, metric="propensity")
     theirs = theirs.assign(estimator=theirs["estimator"].fillna(EM))
@@ -31,7 +30,6 @@ def ratios(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Two panels, ours and the published, on a logarithmic axis."""
     rows = table[(table["position"] <= SHOWN) & table["value"].gt(0)]
     ours = rows[rows["source"] == "reproduced"]
     em = ours.loc[ours["estimator"] == EM, "setting"]

@@ -36,7 +36,6 @@ def table(
 
 
 def tex(table: pd.DataFrame, *, features: str, metrics: Mapping[str, str]) -> str:
-    """A booktabs table: two lines per method, the printed one in grey."""
     cells = table.set_index(["setting", "source", "metric", "statistic"])["value"].to_dict()
     body, last = [], None
     for name in _settings(features):

@@ -10,13 +10,11 @@ from twotowers.report.latex import booktabs, count
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per set of features, sign and unit: the number of significant differences."""
     rows = counted(results)
     return rows.assign(low=float("nan"), high=float("nan"), n=1, source="reproduced")
 
 
 def tex(table: pd.DataFrame) -> str:
-    """A booktabs table: a line per set of features, gains and losses for each unit."""
     cells = table.set_index(["features", "unit", "sign"])["value"]
     body = [
         [name, *(count(cells[of, unit, sign]) for unit in UNITS for sign in (1, -1))]

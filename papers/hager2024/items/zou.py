@@ -14,7 +14,6 @@ METHODS = {"Naive": "Naive", "IPS": "IPS", "REM": "RegressionEM", "PairD": "Pair
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per method and source: DCG@10 and its 95 % interval."""
     given = [each.assign(method=each["setting"].map({RANDOM: "Random"}).fillna(each.get("method")))
              for each in (select(results, setting=RANDOM), published)]  # fmt: skip
     keys = ["setting", "method", "metric"]
@@ -22,7 +21,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A line of dots per method."""
     lines = {"method": METHODS | {"Random": "Random"}}
     sets = {ZOU: "Zou et al. (2022), Table 6", RANDOM: "a random ranking"}
     return on_lines(table, lines, by={"setting": sets}, metrics={"dcg@10": "DCG@10"})

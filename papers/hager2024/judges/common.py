@@ -14,12 +14,10 @@ NAIVE = [group[0] for group in GROUPS]
 
 
 def means(results: pd.DataFrame, settings, metric: str = "dcg@10") -> pd.Series:
-    """The mean of each setting."""
     return seed_means(results, {"setting": list(settings)}, metric=metric)
 
 
 def cells(results: pd.DataFrame, methods, sets=SETS, metric: str = "dcg@10") -> pd.DataFrame:
-    """[methods, sets] means."""
     names = [f"{of}-{method}" for method in methods for of in sets]
     values = means(results, names, metric).to_numpy()
     methods = pd.Index(list(methods), name="method")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from papers.hager2024.judges.common import effects, means
@@ -28,30 +29,21 @@ def cross(results: pd.DataFrame) -> pd.Series:
 @CLAIMS.add(
     "17", "table3.2", "Sec. 3.6.2", "Listwise cross-encoders beat their pointwise counterparts",
     above("DCG@10 of a listwise one less that of the pointwise one", 0),
+    of=["list-naive", "list-ips", "list-dla"], beside=["point-naive", "point-ips", "two-tower"],
 )  # fmt: skip
-def listwise_cross_encoders(results):
-    measured = cross(results)
-    pointwise = ["point-naive", "point-ips", "two-tower"]
-    return measured[["list-naive", "list-ips", "list-dla"]] - measured[pointwise].to_numpy()
-
-
 @CLAIMS.add(
     "18", "table3.2", "Sec. 3.6.2", "Two towers improve the pointwise cross-encoder",
     above("DCG@10 of the two-tower cross-encoder less the naive one", 0),
+    of="two-tower", beside="point-naive",
 )  # fmt: skip
-def two_tower_cross_encoder(results):
-    measured = cross(results)
-    return measured["two-tower"] - measured["point-naive"]
-
-
 @CLAIMS.add(
     "19", "table3.2", "Sec. 3.6.2", "IPS and DLA degrade cross-encoders",
     below("DCG@10 less that of the naive model", 0),
+    of=["point-ips", "list-ips", "list-dla"], beside=["point-naive", "list-naive", "list-naive"],
 )  # fmt: skip
-def debiased_cross_encoders(results):
+def difference(results, *, of, beside):
     measured = cross(results)
-    names = ["point-ips", "list-ips", "list-dla"]
-    return measured[names] - measured[[CROSS[name] for name in names]].to_numpy()
+    return measured[of] - np.asarray(measured[beside])
 
 
 @CLAIMS.add(

@@ -40,7 +40,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel per regime: estimated against true bias, a colour and marker per component."""
     points = select(table, metric=POINTS).pivot(
         index=["regime", "configuration", "source"], columns="metric", values="value"
     )

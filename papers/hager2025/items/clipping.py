@@ -23,7 +23,6 @@ POSITIONS = (5, 10)
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per variant, strength, temperature and position: estimate minus truth."""
     keys = ["variant", "strength", "temperature", "metric", "position"]
     rows = select(results, setting="clipping", variant=list(VARIANTS), metric="position_bias")
     errors = rows["value"] + np.log(rows["position"].astype(float))
@@ -32,7 +31,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A column per variant, a row per strength: error by rank, one curve per temperature."""
     strengths = symbols("α", table["strength"])
     chart = Curves(
         with_truth(table, ["variant", "strength", "position"], lambda at: 0.0),

@@ -24,7 +24,6 @@ CURVES = (AS_PUBLISHED, "early stopping, start truth", "optimum")
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per method, strength, multiple of sessions and position: estimate minus truth."""
     ours = select(named(results), metric="position_bias")
     theirs = select(published, setting="fit-embedding", metric="position_bias", weighting="none")
     theirs = theirs.assign(method=AS_PUBLISHED, sessions_factor=1)

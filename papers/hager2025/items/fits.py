@@ -24,20 +24,15 @@ def table(
     """
     parts = []
     for fit in rows:
-        values = select(results, **lanes_of(fit))
+        lanes = {column: value for column, value in fit.items() if column != "title"}
+        values = select(results, **lanes)
         bias = select(values, metric="position_bias", position=RANKS)
         error = bias["value"] + np.log(bias["position"].astype(float))
         parts += [bias.assign(value=error, metric="error"), select(values, metric="epochs")]
     return over_seeds(pd.concat(parts), KEYS).assign(source="reproduced")
 
 
-def lanes_of(fit: Mapping) -> dict:
-    """What a row of the table selects."""
-    return {column: value for column, value in fit.items() if column != "title"}
-
-
 def tex(table: pd.DataFrame, *, rows: Sequence[Mapping]) -> str:
-    """A row per fit and strength."""
     heads = ["fit", r"$\tau$", r"$\alpha$", *(f"err@{rank}" for rank in RANKS), "epochs"]
     body = []
     for fit in rows:

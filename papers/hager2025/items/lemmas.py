@@ -22,7 +22,6 @@ FLOOR, VANISHED = 1e-8, 1e-6
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per model, temperature and metric (and position): mean and 95 % interval."""
     keys = ["model", "strength", "temperature", "metric", "position"]
     metrics = [*RESIDUALS, "position_bias"]
     rows = select(results, setting="lemmas", model=list(MODELS), metric=metrics)
@@ -30,7 +29,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Two rows of two panels: residuals above position bias, one column per model."""
     figure = page(4.8)
     above, below = figure.subfigures(2, 1)
     _residuals(above, table)
@@ -50,12 +48,5 @@ def _residuals(figure: SubFigure, table: pd.DataFrame) -> None:
     chart.onto(figure, plot)
     for panel in figure.axes:
         panel.axhspan(FLOOR / 4, VANISHED, color="#EEF0F2", zorder=0)
-        panel.text(
-            0.98,
-            VANISHED / 1.6,
-            "vanished",
-            ha="right",
-            va="top",
-            fontsize=7,
-            transform=panel.get_yaxis_transform(),
-        )
+        at = {"transform": panel.get_yaxis_transform(), "ha": "right", "va": "top"}
+        panel.text(0.98, VANISHED / 1.6, "vanished", fontsize=7, **at)

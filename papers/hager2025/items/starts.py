@@ -44,7 +44,6 @@ def table(
 
 
 def tex(table: pd.DataFrame, *, sessions: Mapping[str, int]) -> str:
-    """A row per number of sessions."""
     cells = table.set_index(["sessions", "metric"])["value"]
     body = []
     for number in sessions.values():

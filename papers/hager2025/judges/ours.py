@@ -116,12 +116,9 @@ def _of_embeddings(
 )  # fmt: skip
 def starts_are_kept(results: pd.DataFrame) -> Measured:
     """Estimates are relative to position 1; a mean over seeds of each seed's largest change."""
-    largest = pd.Series(
-        {
-            f"{k}": changes(results, f"start-{k}k").groupby("seed").max().mean()
-            for k in (2, 8, 32, 128)
-        }
-    )
+    thousands = ("2", "8", "32", "128")
+    apart = (changes(results, f"start-{k}k").groupby("seed").max().mean() for k in thousands)
+    largest = pd.Series([*apart], thousands)
     return largest.iloc[0], largest.iloc[-1], largest
 
 

@@ -95,13 +95,9 @@ def regime(name: str, *, seed: int, documents: int, views: int, impressions: int
     clicks = rng.binomial(exposure.astype(int), chance)
     component = factor_components(*np.nonzero(exposure), factors=len(truth))
     # One constant is free; the first configuration's estimate is set to its true value.
-    estimate, other = (
-        bias - bias[0] + truth[0]
-        for bias in (
-            fit(features, exposure, clicks, start=start).bias
-            for start in rng.normal(size=(2, len(truth)))
-        )
-    )
+    starts = rng.normal(size=(2, len(truth)))
+    biases = (fit(features, exposure, clicks, start=start).bias for start in starts)
+    estimate, other = (bias - bias[0] + truth[0] for bias in biases)
     error = estimate - truth
     columns = {"truth": truth, "estimate": estimate, "component": component + 1}
     frame = pd.DataFrame({"position": np.arange(1, len(truth) + 1), **columns})
@@ -112,9 +108,8 @@ def regime(name: str, *, seed: int, documents: int, views: int, impressions: int
         "largest_effect_of_start": np.abs(estimate - other).max(),
     }
     summary = pd.DataFrame({"metric": summary.keys(), "value": summary.values()})
-    return pd.concat(
-        [frame.melt(id_vars="position", var_name="metric"), summary], ignore_index=True
-    ).assign(regime=name)
+    parts = [frame.melt(id_vars="position", var_name="metric"), summary]
+    return pd.concat(parts, ignore_index=True).assign(regime=name)
 
 
 def features_of(name: str, documents: int, rng: np.random.Generator) -> np.ndarray | None:

@@ -71,11 +71,9 @@ def run(
         shown = policy(lists, score, strength, temperature, positions, seed)
         for name, truth in truths.items():
             bias = fit_linear(lists.features, shown, shown * click_chance(truth, positions)).bias
-            frames.append(
-                pd.DataFrame(
-                    {"position": np.arange(1, positions + 1), "value": bias - bias[0]}
-                ).assign(variant=name, strength=float(strength), temperature=float(temperature))
-            )
+            own = pd.DataFrame({"position": np.arange(1, positions + 1), "value": bias - bias[0]})
+            at = {"strength": float(strength), "temperature": float(temperature)}
+            frames.append(own.assign(variant=name, **at))
     results = pd.concat(frames, ignore_index=True).assign(metric="position_bias")
     by_variant = results[results["position"].isin(SPREAD_AT)].groupby(["variant", "position"])
     spread = by_variant["value"].agg(np.ptp).reset_index().assign(metric="spread")

@@ -49,12 +49,8 @@ def run(
     for model in MODELS:
         for temperature in temperatures:
             shown, chance = population(lists, model, temperature, positions, seed)
-            fitted = fit(model, lists.features, shown, chance)
-            frames.append(
-                residuals(shown, chance, fitted).assign(
-                    model=model, temperature=temperature, strength=1.0
-                )
-            )
+            left = residuals(shown, chance, fit(model, lists.features, shown, chance))
+            frames.append(left.assign(model=model, temperature=temperature, strength=1.0))
         frames.append(placement(lists, model, strengths, mixed, positions, seed))
     return pd.concat(frames, ignore_index=True).assign(weighting="none")
 

@@ -113,13 +113,11 @@ def condition(
 def fits(x, chance, *, starts: int, steps: int, width: int, seed: int) -> list:
     """Two-tower models fitted to expected clicks, one per start."""
     shown = np.broadcast_to(np.eye(POSITIONS), (starts, len(x), POSITIONS, POSITIONS))
-    objective = CountLoss(
-        jnp.asarray(x, jnp.float32),
-        Counts(
-            jnp.asarray(shown, jnp.float32), jnp.asarray(shown * chance[:, :, None], jnp.float32)
-        ),
-        jnp.full((starts, len(x)), 1 / POSITIONS, jnp.float32),
+    counts = Counts(
+        *(jnp.asarray(each, jnp.float32) for each in (shown, shown * chance[:, :, None]))
     )
+    weight = jnp.full((starts, len(x)), 1 / POSITIONS, jnp.float32)
+    objective = CountLoss(jnp.asarray(x, jnp.float32), counts, weight)
 
     def started(number: int):
         return two_towers(
@@ -130,7 +128,8 @@ def fits(x, chance, *, starts: int, steps: int, width: int, seed: int) -> list:
             seed=1000 * seed + number,
         )
 
-    vectors = [ravel_pytree(nnx.state(started(number), nnx.Param))[0] for number in range(starts)]
+    states = (nnx.state(started(number), nnx.Param) for number in range(starts))
+    vectors = jnp.stack([ravel_pytree(state)[0] for state in states])
     epochs = 20
     settings = FitSettings(
         learning_rate=0.01,
@@ -142,13 +141,7 @@ def fits(x, chance, *, starts: int, steps: int, width: int, seed: int) -> list:
         min_delta=0.0,
     )
     result = gradient_fit(
-        started(0),
-        objective,
-        objective,
-        settings,
-        lanes=starts,
-        seed=seed,
-        starts=jnp.stack(vectors),
+        started(0), objective, objective, settings, lanes=starts, seed=seed, starts=vectors
     )
     return [result.model(lane) for lane in range(starts)]
 

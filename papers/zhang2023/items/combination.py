@@ -21,7 +21,6 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str
 
 
 def tex(table: pd.DataFrame) -> str:
-    """A booktabs table."""
     wide = table.pivot(index="setting", columns=["source", "chosen_by"], values="value")
     wide = wide.loc[list(NAMES), list(SOURCES)]
     body = [

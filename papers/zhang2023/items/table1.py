@@ -26,18 +26,12 @@ KEYS = [*ROWS, "method", "metric"]
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
-    """One row per data set, policy, method, winner and source; and one per mark."""
     printed = select(published, setting=list(needs), metric="significant")
     datasets = dict.fromkeys(setting.split("-")[0] for setting in needs)
     marks = [_marks(results, dataset, by) for by in CHOSEN_BY for dataset in datasets]
-    measured = pd.concat(
-        [
-            beside_printed(results, published, needs),
-            printed.assign(source="published", chosen_by="ndcg"),
-            *marks,
-        ],
-        ignore_index=True,
-    )
+    printed = printed.assign(source="published", chosen_by="ndcg")
+    parts = [beside_printed(results, published, needs), printed, *marks]
+    measured = pd.concat(parts, ignore_index=True)
     measured["dataset"], measured["method"] = zip(*measured["setting"].str.split("-"), strict=True)
     return measured[[*KEYS, *BAND]]
 

@@ -19,7 +19,6 @@ SHUFFLED = ", half shuffled"
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per world, ranker, method, weight and temperature, with the policy's nDCG@10."""
     rows = cross(results)
     measured = over_seeds(select(rows, metric=RANKING), KEYS)
     quality = over_seeds(select(rows, metric=QUALITY), KEYS)[[*KEYS, "value"]]

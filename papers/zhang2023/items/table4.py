@@ -13,12 +13,10 @@ LABELS = {"yahoo-utility": "Utility", "yahoo-gradrev": "Click", "yahoo-predictio
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
-    """One row per policy, label, winner and source."""
     return beside_printed(on_common_grid(results, needs), published, needs)
 
 
 def tex(table: pd.DataFrame) -> str:
-    """A booktabs table. Each policy has a row for each choice of ours, and one as printed."""
     wide = table.pivot(
         index=["mixing_weight", "source", "chosen_by"], columns="setting", values="value"
     )

@@ -23,7 +23,6 @@ MEASURED = ["dimension", "share_worse", "ndcg", "excess_loss", "examination_shar
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """One row per part, support, rate or scale, and metric."""
     rows = select(results, setting="theory", metric=MEASURED)
     measured = over_seeds(rows, ["part", "support", "at", "metric"])
     return measured.assign(source="reproduced")

@@ -125,7 +125,6 @@ def runs_away(results: pd.DataFrame) -> Measured:
 
 
 def losses(results: pd.DataFrame, setting: str) -> pd.Series:
-    """Loss on test clicks by seed and policy."""
     over = {"seed": None, "mixing_weight": [1, 0]}
     return seed_means(results, over, setting=setting, metric="nll")
 

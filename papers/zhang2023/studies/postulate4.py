@@ -70,16 +70,8 @@ def run(
             seed=seed,
             examination=partial(dense, layers=observation),
         )
-        curves = _trained(
-            model,
-            features,
-            shown,
-            shown * chance,
-            looks,
-            learning_rate=learning_rate,
-            batch=batch,
-            seed=seed,
-        )
+        how = {"learning_rate": learning_rate, "batch": batch, "seed": seed}
+        curves = _trained(model, features, shown, shown * chance, looks, **how)
         for tower, curve in curves.items():
             at = {"mixing_weight": float(weight), "tower": tower}
             rows += [

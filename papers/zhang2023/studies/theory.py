@@ -164,11 +164,8 @@ def _line(seed: int, starts: int):
 
 def _excess(chance: np.ndarray, logits: np.ndarray) -> float:
     """Mean loss of the logits above the least there is: a divergence, 0 at an exact fit."""
-    return float(np.mean(np.logaddexp(0, logits) - chance * logits) - _least(chance))
-
-
-def _least(chance: np.ndarray) -> float:
-    return float(np.mean(np.logaddexp(0, logit(chance)) - chance * logit(chance)))
+    loss, least = (np.mean(np.logaddexp(0, at) - chance * at) for at in (logits, logit(chance)))
+    return float(loss - least)
 
 
 class _Additive:

@@ -108,15 +108,12 @@ def _towers(parts, settings, layers, observation, scale: float, rate: float, see
         positions=SLOTS * DEVICES,
         seed=seed,
     )
+    lanes = {name: Lane(name, tuple(values)) for name, values in columns.items()}
     additive = build(
         model=Additive(),
         examination=partial(dense, layers=observation),
-        dropout=Lane("rate", tuple(columns["rate"])),
-        heads=[
-            partial(
-                Reversal, reads="hidden", scale=Lane("scale", tuple(columns["scale"])), weight=0.0
-            )
-        ],
+        dropout=lanes["rate"],
+        heads=[partial(Reversal, reads="hidden", scale=lanes["scale"], weight=0.0)],
     )
     trained = partial(fit, train=parts["train"], validation=parts["held"], settings=settings)
     values = trained(additive, lanes=3, seed=seed, varied=columns)
