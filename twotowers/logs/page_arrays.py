@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.files.blocks import in_order
+from twotowers.files.blocks import blocks, in_order
 from twotowers.logs.log import Block, Log
 
 FACTORS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)
@@ -70,33 +70,34 @@ def page_arrays(
     check_lengths(log, most, path)
     lengths, click = log.flat("lengths"), log.flat("click")
     query, document = log.flat("query"), log.flat("document")
-    page = np.repeat(np.arange(len(lengths)), lengths)
-    at = np.concatenate([each.position for each in log.blocks])
-    if places is not None:
-        at = _places(log, places, page, most, path)
+    query, where = np.repeat(query, lengths), np.arange(positions) < lengths[:, None]
     further = [_numbers(log, name, "a column of numbers", path) for name in bias]
-    if cut:
+    if places is not None or cut or log.gaps:
+        page = np.repeat(np.arange(len(lengths)), lengths)
+        at = np.concatenate([each.position for each in log.blocks])
+        if places is not None:
+            at = _places(log, places, page, most, path)
         kept = at < positions
-        shown = np.bincount(page[kept], minlength=len(lengths))
-        if not shown.all():
-            wrong = log.ids["query"].take(query[shown == 0][:1])[0]
+        where[:] = False
+        where[page[kept], at[kept]] = True
+        if not where.any(axis=1).all():
+            wrong = log.ids["query"].take(log.flat("query")[~where.any(axis=1)][:1])[0]
             raise InputError(
                 f"a page of query {wrong} shows nothing down to position {positions}",
                 path=path,
                 field="positions",
                 expected="more positions",
             )
-        document, click, page, at = document[kept], click[kept], page[kept], at[kept]
-        further = [each[kept] for each in further]
-    pair, ids = _pairs(log, query[page], document, by_id)
-    where = np.zeros((len(lengths), positions), bool)
-    where[page, at] = True
+        query, document, click, *further = (
+            each[kept] for each in (query, document, click, *further)
+        )
+    pair, ids = _pairs(log, query, document, by_id)
     arrays = np.zeros(where.shape, np.int32), np.zeros(where.shape, bool)
     for array, values in zip(arrays, (pair, click), strict=True):
-        array[page, at] = values
+        array[where] = values
     described = np.zeros((*where.shape, len(further)), np.float32) if further else None
     for column, values in enumerate(further):
-        described[page, at, column] = values
+        described[where, column] = values
     return Pages(*arrays, where, len(ids), log.times, ids, described)
 
 
@@ -120,7 +121,8 @@ def check_lengths(log: Log, positions: int, path: object) -> None:
 
 
 def distinct_arrays(log: Log, *, positions: int) -> Pages:
-    """The distinct pages, counted, in the order of their first occurrence; see `page_arrays`.
+    """The distinct pages, counted; see `page_arrays`. They are in the order of their first pair, so
+    that those of a query, which share parameters, follow each other.
 
     Pages are distinguished by two hashes of 64 bits.
     """
@@ -139,7 +141,9 @@ def distinct_arrays(log: Log, *, positions: int) -> Pages:
     rows = np.zeros(len(one), bool)
     rows[first] = True
     pages = page_arrays(log.part(rows), positions=positions, by_id=True)
-    return replace(pages, number=number[np.argsort(first)].astype(float))
+    order = np.argsort(pages.pair[:, 0], kind="stable")
+    arrays = {name: getattr(pages, name)[order] for name in ("pair", "clicks", "where")}
+    return replace(pages, number=number[np.argsort(first)][order].astype(float), **arrays)
 
 
 def page_hashes(block: Block, *, clicks: bool = True, number: int = 2) -> list[np.ndarray]:
@@ -171,22 +175,28 @@ def _stirred(values: np.ndarray, factor: np.uint64) -> np.ndarray:
 def _pairs(log: Log, query: np.ndarray, document: np.ndarray, by_id: bool):
     """[shown] numbers of pairs, from those of query and document; and the pairs' ids."""
     size = log.ids["document"].size
-    query_of = np.full(size, -1, np.int64)
+    query_of = np.full(size, -1, np.int32)
     query_of[document] = query
-    if not np.array_equal(query_of[document], query):
+    if not np.array_equal(_at(query_of, document), query):
         number, distinct = pd.factorize(query * np.int64(size) + document)
         queries, documents = np.divmod(distinct, size)
     else:  # No document belongs to two queries, so documents are pairs.
         if by_id:
             documents = np.flatnonzero(query_of >= 0)
             rank = np.zeros(size, np.int32)
-            rank[documents] = np.arange(len(documents))
-            number = rank[document]
+            rank[documents] = np.arange(len(documents), dtype=np.int32)
+            number = _at(rank, document)
         else:
             number, documents = pd.factorize(document)
         queries = query_of[documents]
     ids = {"query": log.ids["query"].take(queries)}
     return number, pa.table({**ids, "document": log.ids["document"].take(documents)})
+
+
+def _at(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """`values[places]`, on all cores."""
+    parts = in_order(lambda some: values[places[some]], blocks(len(places)), cells=len(places))
+    return np.concatenate([*parts])
 
 
 def _places(log: Log, name: str, page: np.ndarray, most: int, path: object) -> np.ndarray:
