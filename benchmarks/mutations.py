@@ -14,6 +14,7 @@ import ast
 import copy
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -97,15 +98,19 @@ def _is_name(text: str) -> bool:
 
 
 def nearest(path: Path, most: int) -> list[str]:
-    """The test files that name a module, or its paper, most often; and its examples' test."""
+    """The test files that name a module, or what it defines, or its paper, most often; and the
+    test of its examples."""
     name = ".".join(path.with_suffix("").parts)
     of_paper = path.parts[0] == "papers"
     texts = {
         str(test.relative_to(ROOT)): test.read_text()
         for test in (ROOT / "tests" / ("contract" if of_paper else "unit")).glob("test_*.py")
     }
-    sought = (".".join(path.parts[:2]), "papers.{") if of_paper else (f"{name} ", f"{name}\n")
-    counts = {test: sum(map(text.count, sought)) for test, text in texts.items()}
+    tree = ast.parse((ROOT / path).read_text())
+    public = [node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
+    sought = [".".join(path.parts[:2]), r"papers\.{"] if of_paper else [name, path.stem, *public]
+    pattern = re.compile(rf"\b({'|'.join(sought)})\b")
+    counts = {test: len(pattern.findall(text)) for test, text in texts.items()}
     own = f"tests/unit/test_{path.stem}.py"
     ranked = sorted(filter(counts.get, counts), key=lambda test: (test != own, -counts[test], test))
     examples = f"tests/unit/test_docstrings.py::test_examples_run[{name}]"
