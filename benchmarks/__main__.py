@@ -25,7 +25,6 @@ ON_REQUEST = {"gpu"}
 
 
 def measure(part: str, size: str, folder: Path) -> None:
-    """Run one part, and write its results after every row."""
     result = {"machine": machine(), "rows": []}
     for row in PARTS[part].run(**PARTS[part].SIZES[size]):
         result["rows"].append(row)
@@ -36,12 +35,8 @@ def measure(part: str, size: str, folder: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "parts",
-        nargs="*",
-        metavar="PART",
-        help=f"of {', '.join(PARTS)}; else all but {', '.join(ON_REQUEST)}",
-    )
+    said = f"of {', '.join(PARTS)}; else all but {', '.join(ON_REQUEST)}"
+    parser.add_argument("parts", nargs="*", metavar="PART", help=said)
     parser.add_argument("--quick", action="store_true", help="small sizes, kept nowhere")
     options = parser.parse_args(arguments)
     if unknown := set(options.parts) - set(PARTS):

@@ -34,7 +34,6 @@ KEYS = "split, query, document, position"
 
 
 def run(*, pages: int, queries: int) -> Iterator[dict]:
-    """Yield a row per way to count."""
     folder = CACHE / "counting"
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:

@@ -45,7 +45,6 @@ PROGRAMS: dict[str, Callable[[str], object]] = {
 
 
 def run(*, pages: Sequence[int]) -> Iterator[dict]:
-    """Yield a row per size and program."""
     folder = CACHE / "curves"
     folder.mkdir(parents=True, exist_ok=True)
     for number in pages:

@@ -76,7 +76,6 @@ def run(*, scale: str, settings: list[str], needs_gpu: bool) -> Iterator[dict]:
 
 
 def make(scale: str, jobs: list[str], *options: str) -> None:
-    """Have Snakemake make the results of jobs."""
     results = FOLDER / scale
     command = [sys.executable, "-m", "snakemake", "--cores=all", "--quiet=all", *options]
     command += ["--config", f"scale={scale}", f"papers=[{PAPER}]"]

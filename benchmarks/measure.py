@@ -81,7 +81,6 @@ def peak() -> float:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Wall time of one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

@@ -19,21 +19,12 @@ Results = dict[str, dict]
 
 
 def read(folder: Path = RESULTS) -> Results:
-    """The results so far."""
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
 
 def texts(results: Results) -> dict[str, str]:
     """The table of each part that has results, by its name on the page."""
     return {name: each.text(results) for name, each in TABLES.items() if each.part in results}
-
-
-def where(machine: dict) -> str:
-    """A line with date and machine. The results have the versions of all packages, too."""
-    return (
-        f"*{machine['date']}; {machine['processor']}, {machine['cores']} cores, "
-        f"load {machine['load']:g}.*"
-    )
 
 
 def digits(value: float) -> str:
@@ -88,11 +79,11 @@ class Table:
     rows: Callable[[list[dict]], list[dict]] = list
 
     def text(self, results: Results) -> str:
-        """The table in Markdown."""
         rows = self.rows(results[self.part]["rows"])
         machines = [row["machine"] for row in rows if "machine" in row]  # of a run of its own
-        machine = (machines or [results[self.part]["machine"]])[0]
-        return f"{table(rows, self.columns)}\n\n{where(machine)}"
+        of = (machines or [results[self.part]["machine"]])[0]
+        where = f"{of['date']}; {of['processor']}, {of['cores']} cores, load {of['load']:g}."
+        return f"{table(rows, self.columns)}\n\n*{where}*"
 
 
 TABLES: dict[str, Table] = {

@@ -55,7 +55,6 @@ PRIOR = Prior(1, 2)
 
 
 def main(folder: str, path: str, most: int, rounds: int) -> None:
-    """Fit, compare and print."""
     # PyClick's own parser reads the contest's file, which the sample is not.
     pages = (page for batch in open_log(path, "yandex").batches for page in batch.to_pylist())
     sessions = sessions_of(folder, islice(pages, most))

@@ -52,13 +52,6 @@ def run(study: Study, cases: list[str], draws: int, processes: int) -> None:
             print(case, tables[case.partition("=")[0]].round(3).to_string(index=False), flush=True)
 
 
-def fill_pages() -> None:
-    """Fill the tables of all pages."""
-    for module in measured():
-        for page, tables in module.tables().items():
-            fill_page(page, tables)
-
-
 def measured() -> list:
     """The modules whose studies all have results."""
     return [m for m in MODULES if all(study.path.exists() for study in m.STUDIES.values())]
@@ -75,7 +68,9 @@ def main(arguments: list[str] | None = None) -> None:
         study = STUDIES[options.study]
         cases = options.cases or list(study.cases)
         run(study, cases, options.draws or study.draws, options.processes)
-    fill_pages()
+    for module in measured():
+        for page, tables in module.tables().items():
+            fill_page(page, tables)
 
 
 if __name__ == "__main__":

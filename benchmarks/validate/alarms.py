@@ -10,11 +10,8 @@ of it was run, and chosen without other seeds:
 * `SILENT`: the share of logs of additive users at which the third recommendation is green although
   the product curve's interval excludes a true ratio of odds. Both forms agree on rare clicks.
 
-A first run, of 9 draws, had errors of the difference of both curves as if they were independent. It
-missed `SILENT` (.33 of sparse logs of additive users). Since then queries' steps in both curves are
-subtracted, and the seeds are others.
-
-The other tables of the page are of studies that are gone, whose commits it names.
+A first run, of 9 draws, missed `SILENT` (.33 of sparse logs of additive users): errors of the
+difference of both curves took them for independent. Since then the seeds are others.
 """
 
 from __future__ import annotations
@@ -40,13 +37,8 @@ FIRST = 100
 PAGE = ROOT / "docs" / "diagnosis.md"
 REAL = {"mq2008": "MQ2008", "mslr_sample": "sample of MSLR-WEB30K"}
 JUDGED = (
-    "sparse",
-    "sparse, following",
-    "sparse, known, high rate",
-    "sparse, additive",
-    "sparse, additive, known",
-    "sparse, cascade",
-    "dense, cascade",
+    *("sparse", "sparse, following", "sparse, known, high rate", "sparse, additive"),
+    *("sparse, additive, known", "sparse, cascade", "dense, cascade"),
 )
 
 
@@ -106,7 +98,6 @@ def misfits() -> list[dict]:
 
 
 def tables() -> dict[Path, dict[str, str]]:
-    """The tables of docs/diagnosis.md."""
     times = select(pd.read_csv(RESULTS / "diagnosis_times.csv"), rows=[10**6, 10**8])
     return {
         PAGE: {

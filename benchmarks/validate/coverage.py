@@ -116,22 +116,12 @@ def draw(setting: Setting, seed: int) -> tuple[PairCounts, np.ndarray]:
     """Counts of one log, and the true ratios: of odds for additive users."""
     query, order, clicks, device, truth = draw_pages(setting, seed)
     factor = np.arange(10) * setting.devices + device[:, None]
-    names = pd.DataFrame(
-        {
-            "position": np.repeat(np.arange(1, 11), setting.devices),
-            "device": np.tile(np.arange(setting.devices), 10),
-        }
-    )
-    counts = PairCounts.of_arrays(
-        (query[:, None] * setting.documents + order).ravel(),
-        factor.ravel(),
-        np.ones(order.size),
-        clicks.ravel(),
-        query=np.repeat(query, 10),
-        names=names,
-        every=True,
-    )
-    return counts, truth
+    position = np.repeat(np.arange(1, 11), setting.devices)
+    device = np.tile(np.arange(setting.devices), 10)
+    names = pd.DataFrame({"position": position, "device": device})
+    pair = (query[:, None] * setting.documents + order).ravel()
+    rows = pair, factor.ravel(), np.ones(order.size), clicks.ravel()
+    return PairCounts.of_arrays(*rows, query=np.repeat(query, 10), names=names, every=True), truth
 
 
 def draw_pages(setting: Setting, seed: int) -> tuple[np.ndarray, ...]:
@@ -192,8 +182,6 @@ ESTIMATORS: dict[str, Callable[[PairCounts], object]] = {
     "pivot one": lambda counts: harvest(counts, "pivot_one"),
     "click rates": lambda counts: harvest(counts, "naive"),
 }
-SLOW = {"additive"}
-"""Estimators that see one draw in twenty, unless they are judged."""
 
 
 def one_draw(name: str, seed: int) -> list[dict]:
@@ -201,7 +189,8 @@ def one_draw(name: str, seed: int) -> list[dict]:
     counts, truth = draw(SETTINGS[name], seed)
     rows = []
     for estimator, estimate in ESTIMATORS.items():
-        if estimator in SLOW and estimator != SETTINGS[name].judged and seed % 20:
+        # It is slow, and sees one draw in twenty, unless it is judged.
+        if estimator == "additive" != SETTINGS[name].judged and seed % 20:
             continue
         own = {"setting": name, "estimator": estimator, "seed": seed, "truth": truth}
         frame = estimate(counts).frame().assign(**own)
@@ -214,12 +203,11 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     known = rows.low.notna() & (rows.low > 0)
     rows = rows.assign(
         known=known,
-        doubt=known & (rows.reason != ""),
         off=np.log(rows.estimate / rows.truth).where(known),
         inside=((rows.low <= rows.truth) & (rows.truth <= rows.high)),
         length=np.log(rows.high / rows.low).where(known),
     )
-    rows["sure"] = rows.known & ~rows.doubt
+    rows["sure"] = rows.known & (rows.reason == "")
     rows["covered"] = (rows.inside & rows.sure).astype(float)
     rows["covered_all"] = (rows.inside & rows.known).astype(float)
     by = rows.groupby(["setting", "estimator", "position", "device"], sort=False)
@@ -272,7 +260,6 @@ STUDIES = {"coverage": Study("propensities", "setting", SETTINGS, one_draw, summ
 
 
 def tables() -> dict[Path, dict[str, str]]:
-    """The tables of docs/propensities.md."""
     rows = judged(STUDIES["coverage"].table())
     priors = pd.read_csv(RESULTS / "propensities_priors.csv")  # of a study that is gone
     priors = priors[priors["relevance"] == "following"]

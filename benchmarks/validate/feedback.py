@@ -158,7 +158,6 @@ def two_way(curve: Curve, log: dict[str, np.ndarray]) -> Curve:
 
 
 def one_draw(case: str, seed: int) -> list[dict]:
-    """A row per curve."""
     settings = CASES[case]
     log, truth = simulate(np.random.default_rng([11, seed]), **settings)
     layouts, users = settings.get("layouts", 1), "users" in settings
@@ -189,7 +188,6 @@ def user_draw(case: str, seed: int) -> list[dict]:
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row per case and curve."""
     group = rows.groupby(["case", "curve"], sort=False)
     sums = group[["inside", "sure", "factors"]].sum()
     means = group[[*({"rejects", "active"} & {*rows}), "bias", "length"]].mean()
@@ -205,7 +203,6 @@ STUDIES = {
 
 
 def tables() -> dict[Path, dict[str, str]]:
-    """The tables of docs/propensities.md."""
     cases = select(STUDIES["feedback"].table(), case=SHOWN)
     return {
         PAGE: {

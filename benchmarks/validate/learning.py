@@ -68,19 +68,10 @@ def lights(case: str, seed: int) -> list[dict]:
     chosen = tt.propensities(rows, bias=bias)
     sound, able, advice = (each.colour for each in diagnosis.recommendations)
     conditional = chosen.curve if chosen.conditional is None else chosen.conditional
-    return [
-        {
-            "case": case,
-            "seed": seed,
-            "sound": sound,
-            "able": able,
-            "advice": advice,
-            "curve": chosen.estimator,
-            "off": off(chosen.curve, truth),
-            "conditional": off(conditional, truth),
-            "doubtful": (chosen.curve.reason != "").mean(),
-        }
-    ]
+    row = {"case": case, "seed": seed, "sound": sound, "able": able, "advice": advice}
+    row |= {"curve": chosen.estimator, "off": off(chosen.curve, truth)}
+    row |= {"conditional": off(conditional, truth)}
+    return [row | {"doubtful": (chosen.curve.reason != "").mean()}]
 
 
 STUDIES = {"lights": Study("feedback_lights", "case", LIGHTS, lights, draws=2)}
@@ -92,7 +83,6 @@ def wrong(table: pd.DataFrame) -> pd.Series:
 
 
 def tables() -> dict[Path, dict[str, str]]:
-    """A line of docs/propensities.md."""
     table = STUDIES["lights"].table()
     counted = [len(table), (table["off"] > WRONG).sum(), (table["conditional"] > WRONG).sum()]
     words = "Of {} logs {} have such a curve, {} such a conditional one".format(*counted)

@@ -184,7 +184,6 @@ def judged(rows: pd.DataFrame, how: dict, named: Sequence[str]) -> dict:
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row per case and way of reading."""
     tables = []
     for (case, read), own in rows.groupby(["case", "read"], sort=False):
         row = {"case": case, "read": read, "draws": len(own), "refused": own["refused"].mean()}
@@ -202,7 +201,6 @@ STUDIES = {"realistic": Study("realistic", "case", CASES, one_draw, summary, dra
 
 
 def tables() -> dict[Path, dict[str, str]]:
-    """The table of docs/diagnosis.md."""
     rows = [
         row | {"verdict": verdict(row)} for row in STUDIES["realistic"].table().to_dict("records")
     ]

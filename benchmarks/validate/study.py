@@ -38,11 +38,9 @@ class Study:
 
     @property
     def path(self) -> Path:
-        """The file of its results."""
         return RESULTS / f"{self.results}.csv"
 
     def table(self) -> pd.DataFrame:
-        """Its results so far."""
         return pd.read_csv(self.path)
 
 

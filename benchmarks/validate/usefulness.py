@@ -203,10 +203,8 @@ def debias(case: str, seed: int, sessions: int = SESSIONS, rounds: int = 150) ->
         _pages(starts[k], starts[k + 1], scores, chance, sessions, rng) for k in range(queries)
     ]
     rows = pd.concat(pages, ignore_index=True)
-    cells = rows.groupby(["query", "document", "position"], as_index=False)["clicks"].agg(
-        ["sum", "size"]
-    )
-    cells = cells.rename(columns={"sum": "clicks", "size": "impressions"})
+    by = rows.groupby(["query", "document", "position"], as_index=False)["clicks"]
+    cells = by.agg(["sum", "size"]).rename(columns={"sum": "clicks", "size": "impressions"})
     models = {
         "production": production.predict,
         "labels": _regression(train.features, chance, None, rounds=rounds).predict,
@@ -297,7 +295,6 @@ STUDIES = {
 
 
 def tables() -> dict[Path, dict[str, str]]:
-    """The tables of docs/use.md and docs/logs.md."""
     return {
         DOCS / "use.md": judgment_tables() | debiasing_tables(),
         DOCS / "logs.md": seen_tables(),
@@ -316,11 +313,8 @@ def judgment_tables() -> dict[str, str]:
 
 def seen_tables() -> dict[str, str]:
     rows = STUDIES["seen"].table().rename(columns={"rule": "documents"})
-    curve = (
-        rows.groupby("documents", sort=False)[[*map(str, PLACES)]]
-        .mean()
-        .rename(columns="examination at {}".format)
-    )
+    curve = rows.groupby("documents", sort=False)[[*map(str, PLACES)]].mean()
+    curve = curve.rename(columns="examination at {}".format)
     curve.loc["truth"] = EXAMINATION[np.subtract(PLACES, 1)]
     return {"seen-curve": _table(curve.reset_index())}
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.chen2024.verticals import components
+from papers.chen2024.studies.verticals import components
 from twotowers.errors import InputError
 from twotowers.logs.counted import count_cells
 from twotowers.standins.logs import generate_log

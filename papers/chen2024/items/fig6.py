@@ -7,7 +7,6 @@ import pandas as pd
 import seaborn.objects as so
 from matplotlib.figure import Figure
 
-from papers.chen2024.looks import POSITION
 from papers.chen2024.simulation import EXAMINATION, POSITIONS
 from twotowers.claims.moments import measured, moments, runs, with_most
 from twotowers.claims.statistics import select
@@ -52,4 +51,5 @@ def draw(table: pd.DataFrame) -> Figure:
     plot = plot.add(so.Dash(), so.Agg("median"), so.Dodge(), marker=None, legend=False)
     black = {"color": None, "marker": None}
     plot = plot.add(so.Line(**TRUTH), y="truth", legend=False, **black)
-    return chart.figure(plot.label(x=POSITION, y="Examination relative to the first"), height=2.5)
+    names = {"x": "Position (the first is 0, as printed)", "y": "Examination relative to the first"}
+    return chart.figure(plot.label(**names), height=2.5)

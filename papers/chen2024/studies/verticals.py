@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from papers.chen2024.verticals import components
+from twotowers.errors import InputError, nearest
+from twotowers.identifiability.graph import factor_components
 
-CHOICES = (("v1", "v2", "position"), ("v1", "position"), ("v2", "position"), ("position",))
+FACTORS = ("v1", "v2", "position")
+CHOICES = (FACTORS, ("v1", "position"), ("v2", "position"), ("position",))
 
 
 def run(inputs, *, seed: int) -> pd.DataFrame:
     """Bias factors and components under every choice of what is a bias factor."""
-    log = pq.read_table(inputs.log)
-    rows = []
+    log, rows = pq.read_table(inputs.log), []
     for choice in CHOICES:
-        factors, values = components(log, choice)
-        rows.append((", ".join(choice), "bias_factors", factors))
-        rows.append((", ".join(choice), "components", values))
+        values = zip(("bias_factors", "components"), components(log, choice), strict=True)
+        rows += [(", ".join(choice), *value) for value in values]
     frame = pd.DataFrame(rows, columns=["factors", "metric", "value"])
     return frame.astype({"value": float}).assign(position=None)
+
+
+def components(log: pa.Table, factors: Sequence[str] = FACTORS) -> tuple[int, int]:
+    """How many bias factors a log has, and how many connected components they form.
+
+    Documents are told apart within a query. One component means that the log identifies relevance
+    up to a scale (Theorem 1). The log is as `count_cells` gives it.
+    """
+    known = [name for name in FACTORS if name in log.column_names]
+    for name in factors:
+        if name not in known:
+            raise InputError(
+                f"{name!r} is no bias factor", field=name, expected=nearest(name, known)
+            )
+    table = log.to_pandas()
+    document, factor = (
+        table.groupby(columns, observed=True, dropna=False).ngroup().to_numpy()
+        for columns in (["query", "document"], list(factors))
+    )
+    count = int(factor.max(initial=-1)) + 1
+    return count, int(factor_components(document, factor, factors=count).max(initial=-1)) + 1

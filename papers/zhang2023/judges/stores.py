@@ -9,8 +9,6 @@ from twotowers.claims.conditions import holds
 
 CLAIMS = Claims()
 
-WHY = "the store's logs are proprietary; our item is a proxy, on a simulated store"
-
 
 @CLAIMS.add(
     "15", "table2", "Sec. 5.4, Table 2",
@@ -28,4 +26,4 @@ WHY = "the store's logs are proprietary; our item is a proxy, on a simulated sto
     holds("measured in this store"),
 )  # fmt: skip
 def proprietary(results: pd.DataFrame) -> Measured:
-    raise NotTestable(WHY)
+    raise NotTestable("the store's logs are proprietary; our item is a proxy, on a simulated store")
