@@ -14,10 +14,8 @@ from twotowers.report.overview import write_overview
 from twotowers.report.paper_page import write_paper
 from twotowers.workflow.records import cost
 
-
-def as_yaml(parameters: dict) -> str:
-    """Parameters as experiment.yaml would have them."""
-    return yaml.safe_dump(parameters, sort_keys=False, default_flow_style=None, width=88).rstrip()
+YAML = {"sort_keys": False, "default_flow_style": None, "width": 88}
+"""As experiment.yaml has parameters."""
 
 
 @job
@@ -36,13 +34,9 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
     ]
 
     def provenance(part, needs):
-        return {
-            "datasets": part["datasets"],
-            "seeds": part["seeds"],
-            "scale": scale,
-            "version": version,
-            **cost(log for name in needs for log in paper["needs"][name]["logs"]),
-        }
+        about = {"datasets": part["datasets"], "seeds": part["seeds"], "scale": scale}
+        logs = (log for name in needs for log in paper["needs"][name]["logs"])
+        return about | {"version": version, **cost(logs)}
 
     items = [
         {
@@ -59,7 +53,7 @@ def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, v
         {
             "name": name,
             "kind": need["kind"],
-            "text": as_yaml(need["parameters"]),
+            "text": yaml.safe_dump(need["parameters"], **YAML).rstrip(),
             "provenance": provenance(need, [name]),
             "gates": lines(gates[gates["setting"] == name]),
         }

@@ -57,10 +57,9 @@ def main() -> None:
     ENVIRONMENTS.mkdir(exist_ok=True)
     for name in groups:
         if name not in (TESTS_ONLY, CLUSTER):
-            pins = resolve([name], "--constraint", LOCK).splitlines()
-            text = SPECIFICATION.format(
-                python=CONDA_PYTHON, pip=CONDA_PIP, pins="\n".join(f"      - {pin}" for pin in pins)
-            )
+            lines = resolve([name], "--constraint", LOCK).splitlines()
+            pins = "\n".join(f"      - {pin}" for pin in lines)
+            text = SPECIFICATION.format(python=CONDA_PYTHON, pip=CONDA_PIP, pins=pins)
             with atomic(ENVIRONMENTS / f"{name}.yaml") as path:
                 path.write_text(text)
     for platform, python in product(PLATFORMS, PYTHONS):

@@ -29,6 +29,7 @@ FOLDER = PAGE.with_suffix("")
 RESTS = "rests on fits that fail a gate: "
 """Before the fits, in the reason of a verdict (`twotowers.claims.judging`)."""
 FIT = ["paper", "name", "setting"]
+PARTLY = "holds, but not in all triples"
 DECIDED = (REPRODUCED, CONTRADICTED)
 SHOWN = ("laptop", "ten_seeds-laptop")
 """The runs that the page has: five seeds, and ten."""
@@ -173,7 +174,7 @@ def of_authors(names: Iterable[str]) -> pd.DataFrame:
         given, needs = published.results(paper), item_needs(paper)
         if given is None or given.empty:
             continue
-        given, claims = given.assign(stands_on=REAL), {"fails": [], "holds": []}
+        given, claims = given.assign(stands_on=REAL), {"fails": [], PARTLY: []}
         for claim in claims_of(paper):
             if claim.against_printed:
                 continue
@@ -184,12 +185,8 @@ def of_authors(names: Iterable[str]) -> pd.DataFrame:
             fails = words.startswith("fails") or verdict == AUTHORS[CONTRADICTED]
             if fails or (share and share[1] != "100%"):
                 text = f"{claim.id} ({share[1]})" if share else claim.id
-                claims["fails" if fails else "holds"].append(text)
-        texts = {name: ", ".join(each) for name, each in claims.items()}
-        rows.append(
-            {"paper": paper, "fails": texts["fails"]}
-            | {"holds, but not in all triples": texts["holds"]}
-        )
+                claims["fails" if fails else PARTLY].append(text)
+        rows.append({"paper": paper} | {name: ", ".join(each) for name, each in claims.items()})
     return pd.DataFrame(rows)
 
 

@@ -20,6 +20,5 @@ def main(inputs, outputs, *, paper: str, name: str, setting: dict, seed: int):
     for metric in ("epochs", "nll"):
         lanes = results.loc[results["metric"] == metric, "value"]
         if len(lanes):
-            LOGGER.info(
-                "%s of %d lanes: %.6g to %.6g", metric, len(lanes), lanes.min(), lanes.max()
-            )
+            span = lanes.min(), lanes.max()
+            LOGGER.info("%s of %d lanes: %.6g to %.6g", metric, len(lanes), *span)

@@ -27,14 +27,7 @@ DESCRIBED = {"vectors": vectors, "baidu": baidu}
 
 @job
 def main(
-    inputs,
-    outputs,
-    *,
-    split: str,
-    format: str,
-    label_max: float | None,
-    width: int | None,
-    reading: dict,
+    inputs, outputs, *, split: str, format: str, label_max: float | None, width: int | None, reading
 ) -> None:
     """Write rankings, or the cells of a click log. Its metadata count what was left out.
 

@@ -18,11 +18,9 @@ def ultra(raw: dict, label_max: float, *, log10: bool = False):
 
 
 def stratified(raw: dict, label_max: float, *, most: int, log1p: bool = True):
+    how = {"most": most, "log1p": log1p, "label_max": label_max}
     for split, path in raw.items():
-        ready = preprocess_stratified(
-            read_rankings(path), most=most, log1p=log1p, label_max=label_max
-        )
-        yield split, ready
+        yield split, preprocess_stratified(read_rankings(path), **how)
 
 
 PREPARE = {"top_labels": top_labels, "ultra": ultra, "stratified": stratified}
@@ -32,9 +30,8 @@ PREPARE = {"top_labels": top_labels, "ultra": ultra, "stratified": stratified}
 def main(inputs, outputs, *, steps: dict, label_max: float) -> None:
     """Read the raw splits and write the preprocessed ones: `prepare` of `steps`, with settings."""
     # Percentiles are taken where relevance is made, of what is prepared here.
-    settings = {
-        name: value for name, value in steps.items() if name not in ("prepare", "percentiles")
-    }
+    unused = "prepare", "percentiles"
+    settings = {name: value for name, value in steps.items() if name not in unused}
     raw = {split: getattr(inputs, split) for split in SPLITS}
     for split, rankings in PREPARE[steps["prepare"]](raw, label_max, **settings):
         write_rankings(rankings, getattr(outputs, split))

@@ -48,12 +48,8 @@ def record(figures: Path, paper: str, *, name: str, scale: str, root: Path = ROO
         raise InputError(f"no page of {paper} at scale {scale}", path=path, expected="make figures")
     about, commit = summary["provenance"], summary["provenance"]["version"]
     if commit == "unknown" or commit.endswith("-dirty"):
-        raise InputError(
-            "the page was made by code that is in no commit",
-            path=path,
-            field="version",
-            expected="a commit, then make record again",
-        )
+        made, wanted = "the page was made by code in no commit", "a commit, then make record again"
+        raise InputError(made, path=path, field="version", expected=wanted)
     kept = root / "papers" / paper / "recorded" / f"{name}.csv"
     write_recorded(
         kept,

@@ -92,6 +92,7 @@ def uva(sessions: int = 40_000, queries: int = 4_000) -> dict:
     def worth(scores: np.ndarray, metric=dcg) -> float:
         return float(metric(scores, labels, where=whole).mean())
 
+    ranks, features = map(perplexity, fits.values())
     pairs = sum(len(np.unique(block.documents[block.where])) for block in blocks)
     return {
         "documents per session": where.sum() / sessions,
@@ -101,9 +102,7 @@ def uva(sessions: int = 40_000, queries: int = 4_000) -> dict:
         "sessions with a click": (number > 0).mean(),
         "sessions with two clicks": (number > 1).mean(),
         "click rate over that of rank 1, ranks 2 to 10": rates[1:] / rates[0],
-        "perplexity of RCTR less that of PBM by features": np.subtract(
-            *map(perplexity, fits.values())
-        ),
+        "perplexity of RCTR less that of PBM by features": ranks - features,
         "DCG@10, random order": worth(chance),
         "nDCG@10, random order": worth(chance, ndcg),
         "DCG@10, logging policy": worth(documents.score),

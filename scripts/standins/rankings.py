@@ -138,7 +138,7 @@ def click_loss(split: str, lists: Rankings, paper: Paper, seed: int):
 
 
 def columns_of(raw: Rankings) -> dict:
-    """Statistics of the columns."""
+
     features, starts = raw.features, raw.offsets[:-1]
     constant = np.maximum.reduceat(features, starts) == np.minimum.reduceat(features, starts)
     # Every 20th row is enough for two digits of a correlation.
@@ -190,15 +190,13 @@ def alike(lists: Rankings) -> dict:
             ranks.append(rank)
             with_label.append((rank * ((label - label.mean()) / label.std())[:, None]).mean(0))
     mean, error = np.mean(with_label, 0), np.std(with_label, 0) / len(with_label) ** 0.5
-    correlation = np.corrcoef(np.vstack(ranks).T)
+    size, correlation = np.abs(mean), np.corrcoef(np.vstack(ranks).T)
+    shown = size > 3 * error
     parts = np.linalg.eigvalsh(correlation)[::-1].cumsum() / len(correlation)
     np.fill_diagonal(correlation, 0)
     return {
-        "share of columns correlated with labels, by three standard errors": np.mean(
-            np.abs(mean) > 3 * error
-        ),
-        "correlation with labels: median column over best one": np.median(np.abs(mean))
-        / np.abs(mean).max(),
+        "share of columns correlated with labels, by three standard errors": shown.mean(),
+        "correlation with labels: median column over best one": np.median(size) / size.max(),
         "largest correlation with another column, median": np.median(np.abs(correlation).max(0)),
         "variance in one component, in ten": parts[[0, 9]],
     }

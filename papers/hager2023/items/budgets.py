@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.hager2023.grid import DATASETS, METHODS, PRODUCTION, of_method
-from twotowers.claims.statistics import from_moments, over_seeds, select
+from twotowers.claims.statistics import compare, select
 from twotowers.report.charts import PANELS, Curves, in_panels
 
 KEYS = ["dataset", "method", "sessions", "metric"]
@@ -25,10 +25,7 @@ def table(
                 for source, rows in (("reproduced", results), ("published", published)):
                     own = select(rows, **place).assign(dataset=dataset, method=method)
                     parts[source].append(own)
-    ours = over_seeds(pd.concat(parts["reproduced"]), KEYS)
-    theirs = from_moments(pd.concat(parts["published"]), KEYS)
-    tables = [ours.assign(source="reproduced"), theirs.assign(source="published")]
-    return pd.concat(tables, ignore_index=True)
+    return compare(*map(pd.concat, parts.values()), KEYS)
 
 
 def draw(table: pd.DataFrame, *, label: str) -> Figure:

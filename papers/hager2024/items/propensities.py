@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers.hager2024.names import ESTIMATORS
-from twotowers.claims.statistics import from_moments, over_seeds, select
+from twotowers.claims.statistics import compare, select
 from twotowers.report.charts import PANELS, Curves, in_panels, ranks
 
 HARVESTED, EM = "harvested", "regression_em"
@@ -15,12 +15,10 @@ SHOWN = 10
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    ours = over_seeds(ratios(results), ["setting", "estimator", "position"])
     theirs = select(published, metric="propensity")
     theirs = theirs.assign(estimator=theirs["estimator"].fillna(EM))
-    theirs = from_moments(theirs, ["setting", "estimator", "position"])
-    rows = [ours.assign(source="reproduced"), theirs.assign(source="published")]
-    return pd.concat(rows, ignore_index=True).assign(metric="propensity")
+    rows = compare(ratios(results), theirs, ["setting", "estimator", "position"])
+    return rows.assign(metric="propensity")
 
 
 def ratios(results: pd.DataFrame) -> pd.DataFrame:
