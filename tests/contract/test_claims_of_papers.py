@@ -15,11 +15,11 @@ import pandas as pd
 import pytest
 
 from tests.claimed import FOLDER, claimed
-from tests.items import experiment
 from twotowers.claims import published
 from twotowers.claims.claims import (
     CONTRADICTED,
     NOT_TESTABLE,
+    ORIGINS,
     REPRODUCED,
     Claim,
     NotTestable,
@@ -28,8 +28,9 @@ from twotowers.claims.claims import (
     outcome,
     verdict_of,
 )
-from twotowers.claims.conditions import SIGNIFICANT, STEPS, UPPER, Condition
+from twotowers.claims.conditions import SIGNIFICANT, STEPS, UPPER, Condition, short
 from twotowers.claims.data_provenance import REAL, STAND_IN, UNVERIFIED
+from twotowers.experiment.matrix import item_needs
 from twotowers.root import ROOT
 
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/claims.py"))
@@ -58,11 +59,7 @@ def authors(paper: str) -> pd.DataFrame:
     return published.results(paper).assign(stands_on=REAL)
 
 
-@cache
-def needs(paper: str, item: str) -> tuple[str, ...]:
-    """What an item is drawn from, also if the scale leaves it out."""
-    items = experiment(paper, "paper").items
-    return (items if item in items else experiment(paper, "paper", only=item).items)[item].needs
+needs = cache(item_needs)
 
 
 @cache
@@ -72,7 +69,7 @@ def seen(paper: str, number: str) -> pd.DataFrame:
     if (paper, number) in PUBLISHED:
         return authors(paper).drop(columns="stands_on")
     claim, results = CLAIMS[paper, number], claimed(paper)
-    own = results["setting"].isin([need for item in claim.items for need in needs(paper, item)])
+    own = results["setting"].isin([need for item in claim.items for need in needs(paper)[item]])
     known = {"stands_on": REAL} if number in ADJUSTED.get(paper, ()) else {}
     return results[own].assign(**known)
 
@@ -189,13 +186,19 @@ def test_what_a_law_was_solved_for_is_adjusted():
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_claims_have_unique_names_and_whole_texts(paper):
+def test_claims_have_unique_names_whole_texts_and_items_that_there_are(paper):
     claims = import_module(f"papers.{paper}.claims").CLAIMS
     assert len({claim.id for claim in claims}) == len(claims)
     for claim in claims:
         texts = (claim.item, claim.statement, claim.where, claim.expected)
         assert all(texts), claim.id
         assert "{" not in "".join(texts), claim.id
+        assert {*claim.items} <= needs(paper).keys(), claim.id
+        assert claim.origin in ORIGINS
+        assert claim.judged, claim.id
+        # No digit of a threshold is lost in words.
+        given = [each.threshold for each in claim.conditions if each.threshold is not None]
+        assert [float(short(each)) for each in given] == given, claim.id
 
 
 if __name__ == "__main__":

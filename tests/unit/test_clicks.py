@@ -3,7 +3,7 @@
 A log of n sessions is a sum of n independent sessions, so mean and covariance of all its
 cells follow from one session, which is enumerated here: every query, shuffled or not, and
 every permutation. Simulators must have these moments over many replications, within bounds for all
-moments together (Bonferroni). Deliberately wrong simulators must fail.
+moments together (Bonferroni).
 """
 
 from itertools import permutations
@@ -199,14 +199,3 @@ def test_moments_of_counts_at_every_temperature_of_one_traffic():
 @pytest.mark.parametrize("temperature", [0.333, 1])
 def test_moments_of_sessions(temperature):
     assert largest_deviation(from_sessions(temperature), temperature) < 1
-
-
-def drawn(rng):
-    """Impressions at a temperature of a half."""
-    traffic = Traffic(LENGTHS, sessions=SESSIONS, temperatures=[0.5], length=LENGTH, rng=rng)
-    return tabled(traffic.impressions(ORDER, 0.5), PROBABILITY.shape)
-
-
-def right(rng):
-    shown = drawn(rng)
-    return Counts(shown, rng.binomial(shown, PROBABILITY))

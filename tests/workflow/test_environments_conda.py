@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
 COMMANDS = ROOT / "tests" / "conda" / "bin"
 LOG = "results/smoke/raw/yandex/log.parquet"  # by the environment of data
 CLICKS = "results/smoke/clicks/hager2025/mslr30k/linear-linear/2021.parquet"  # by JAX
-FIGURE = "figures/smoke/hager2025/lemmas.csv"  # by that of plots
+FIGURE = "figures/smoke/hager2025/appendixA.csv"  # by that of plots
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """docs/extending.md works: its files and changes, one after the other, give a page.
 
-The same run makes items of a paper of studies and of fits to given lists.
+The same run makes an item of a paper of studies.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("extending")]
 
 TEXT = (ROOT / "docs" / "extending.md").read_text()
 BLOCK = re.compile(r"^\*\*`(?P<path>\S+)`\*\*\n\n```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
-STUDIED = "chen2024"
+STUDIED, STUDY = "chen2024", "fig5"
 CONFIG = ["--configfile", "config.yaml", "config/mine.yaml", *SMOKE, f"papers=[mine,{STUDIED}]"]
 LONGEST = 25
 """The most non-blank lines of a Python file on the page."""
@@ -96,7 +96,7 @@ def extended(clean_copy) -> Project:
     project = clean_copy("extending")
     follow(project.folder)
     bring_data(project.folder / "data")
-    replace(project, paper=STUDIED).trim(("fig5", "fig4a"))
+    replace(project, paper=STUDIED).trim((STUDY,))
     run = project.snakemake("--cores", "2", *CONFIG)
     assert run.code == 0, run.text[-5000:]
     return project
@@ -138,10 +138,9 @@ def test_a_paper_of_studies_gets_to_the_page(extended):
         assert f'id="{name}"' in page.read_text()
     if find_chromium() is not None:
         assert check_page(index, 1280) + check_page(page, 1280) == []
-    # A study with its own seeds, and fits with the paper's.
-    for item in ("fig5", "fig4a"):
-        drawn = (page.parent / f"{item}.svg").read_text()
-        assert "Data: simulated. Scale: smoke. Seeds: 1." in drawn
+    # A study with its own seeds, and fits to given lists with the paper's.
+    for item in (page.with_name(f"{STUDY}.svg"), index.parent / "mine" / "islands.svg"):
+        assert "Data: simulated. Scale: smoke. Seeds: 1." in item.read_text()
     assert project.plan(*CONFIG) == {}
 
 

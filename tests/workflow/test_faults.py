@@ -197,6 +197,9 @@ def test_no_home_and_deleted_intermediates(project, finished):
     assert cache.startswith(str(project.folder))
     made = (TRAIN, *ranked, STUDY, FIGURE)
     check_made(project, finished, *made, HOME=NOWHERE, XDG_CACHE_HOME=cache)
+    # The same bytes with their old dates: the last test does not fit everything again.
+    for path in (TRAIN, *ranked):
+        shutil.copystat(finished.project.folder / path, project.folder / path)
 
 
 # Data from outside
