@@ -5,12 +5,12 @@ import pytest
 from scipy.special import expit
 from scipy.stats import ttest_1samp
 
+from twotowers.analysis.tower_tests import hausman
 from twotowers.errors import InputError
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.newton import fit_linear
 from twotowers.fitting.pair_counts import FeatureCounts
-from twotowers.identifiability.hausman import hausman
 from twotowers.identifiability.testing import single, together
 
 FACTORS = 4

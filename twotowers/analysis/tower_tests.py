@@ -1,22 +1,113 @@
-"""A two-tower model of features, tested on a log: features join the counts of some queries."""
+"""Is a two-tower model of a log wrong? Features join the counts of some queries for Hausman's test.
+
+>>> rng = np.random.default_rng(0)
+>>> x = rng.normal(size=(2000, 2))
+>>> pair, factor = np.repeat(np.arange(2000), 3), rng.integers(3, size=6000)
+>>> clicks = rng.binomial(9, 1 / (1 + np.exp(factor - x[pair].sum(1))))
+>>> given = pair // 10, pair, factor, np.full(6000, 9), clicks
+>>> for features in (x[pair], x[pair, :1]):
+...     log = FeatureCounts.of_arrays(*given, features)
+...     print(hausman(log, fit_tower(log, "linear")).alarm)
+False
+True
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from twotowers.errors import InputError
-from twotowers.fitting.feature_towers import fit_tower
+from twotowers.fitting.conditional import conditional_influences, fit_conditional
+from twotowers.fitting.curves import effective_clusters
+from twotowers.fitting.feature_towers import Tower, fit_tower
 from twotowers.fitting.pair_counts import FeatureCounts, PairCounts
-from twotowers.identifiability.hausman import Hausman, hausman
+from twotowers.identifiability.testing import Finding, together
+from twotowers.intervals import interval
 from twotowers.logs.counted import Counts
 from twotowers.logs.features import KEYS, keys_of, rows_of
 from twotowers.randomness import some, stream
 
+HAUSMAN = "hausman"
+ALARM = 0.05
+"""The chance of a false alarm."""
 MOST_ROWS = 20_000
 """Rows of counts that a tower is fitted to: whole queries, chosen at random."""
+
+
+@dataclass(frozen=True)
+class Hausman:
+    """The test, and the two curves.
+
+    Attributes:
+        test: F-test that all differences are 0. Its value is the largest one, with its interval.
+        curve: a row per factor: factor (number), conditional and tower (ratios to the reference),
+            difference (of logarithms, tower less conditional) with error, low and high, and reason
+            why the factor is left out.
+    """
+
+    test: Finding
+    curve: pd.DataFrame
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the model is wrong, at the level `ALARM`."""
+        return self.test.p <= ALARM
+
+
+def hausman(log: FeatureCounts, tower: Tower, *, reference: int = 0) -> Hausman:
+    """Compare a fitted two-tower model with the conditional estimate.
+
+    The conditional estimate of a curve (`twotowers.fitting.conditional`) has an effect per pair. It
+    is right whatever relevance is, and needs documents that were shown at several positions. The
+    estimate of a two-tower model (`twotowers.fitting.feature_towers`) uses all documents, and is
+    right if relevance is a function of features of the tower's kind. If the model is right both
+    estimate the same, so that their difference, of log-ratios to the reference, has mean 0:
+
+        d_k = (theta_k - theta_1 of the model) - (theta_k - theta_1 given each pair's clicks).
+
+    Hausman (1978) takes as its variance the difference of both variances. That needs an efficient
+    model and independent clicks, and can be negative. Here each query has a step in d: that of the
+    model less that of the conditional estimate, both by the jackknife. The sum of the squares of
+    these steps is the covariance of d, whatever both estimates share. Only factors whose
+    conditional estimate is beyond doubt take part.
+    """
+    counts = log.counts
+    curve = fit_conditional(counts, form="additive", reference=reference)
+    bias = tower.bias - tower.bias[reference]
+    other = np.arange(counts.factors) != reference
+    used = other & (curve.estimate > 0) & (curve.reason == "") & np.isfinite(bias)
+    with np.errstate(divide="ignore"):
+        difference = np.where(used, bias - np.log(curve.estimate), np.nan)
+    steps = tower.steps(log, reference)
+    query, given = conditional_influences(counts, curve, form="additive")
+    steps[np.searchsorted(counts.query, query)] -= given
+    steps = np.where(used, steps, 0)
+    error = np.where(used, np.sqrt((steps**2).sum(0)), np.nan)
+    low, high = interval(difference, error, effective_clusters(steps))
+    reason = np.where(other & ~used & (curve.reason == ""), "the tower has no estimate", "")
+    table = pd.DataFrame(
+        {
+            "factor": np.arange(counts.factors),
+            "conditional": curve.estimate,
+            "tower": np.exp(bias),
+            "difference": difference,
+            "error": error,
+            "low": low,
+            "high": high,
+            "reason": np.where(curve.reason != "", curve.reason, reason),
+        }
+    )
+    if not used.any():
+        why = "no position has a conditional estimate beyond doubt: documents stay where they are"
+        return Hausman(Finding(HAUSMAN, reason=why), table)
+    largest = table.iloc[int(np.nanargmax(np.abs(difference)))]
+    joint = together(HAUSMAN, steps[:, used], difference[used])
+    shown = {name: float(largest[name]) for name in ("error", "low", "high")}
+    joint = replace(joint, value=float(largest["difference"]), unit="log-ratio", **shown)
+    return Hausman(joint, table)
 
 
 @dataclass(frozen=True)
