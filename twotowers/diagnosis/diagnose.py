@@ -26,8 +26,7 @@ from twotowers.diagnosis.page import (
 )
 from twotowers.diagnosis.rules import RED
 from twotowers.errors import InputError, check_names
-from twotowers.files.artefacts import check_target
-from twotowers.files.frames import Source
+from twotowers.files.artefacts import Source, check_target
 from twotowers.fits.defaults import BIAS
 from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.features import read_features

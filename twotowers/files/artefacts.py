@@ -1,4 +1,4 @@
-"""Files between stages: written whole or not at all, with checksums."""
+"""Files between stages: written whole or not at all, with checksums; or a frame in their place."""
 
 from __future__ import annotations
 
@@ -8,15 +8,33 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from twotowers.errors import InputError
-from twotowers.files.frames import Frame, Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk, a used-up quota and a limit on the size of files."""
 NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A table in memory, of distinct names, in the place of a file: "the frame" in messages."""
+
+    table: pa.Table
+
+    def __str__(self) -> str:
+        return "the frame"
+
+
+Source = str | Path | Frame
+"""What a reader of logs reads: a path, perhaps a pattern of paths, or a frame."""
 
 
 @contextmanager

@@ -20,8 +20,8 @@ import pyarrow.ipc
 import pyarrow.json
 
 from twotowers.errors import InputError, nearest
+from twotowers.files.artefacts import Frame, Source
 from twotowers.files.columns import Rows
-from twotowers.files.frames import Frame, Source
 from twotowers.files.tables import check_types, opened
 
 ROWS = 100_000

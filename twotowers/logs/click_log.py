@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.files.artefacts import check_ending, check_target, files_of
+from twotowers.files.artefacts import Frame, Source, check_ending, check_target, files_of
 from twotowers.files.batches import is_text_file, set_encoding
-from twotowers.files.frames import Frame, Source
 from twotowers.files.progress import doing
 from twotowers.logs.counted import CELL, MEMORY, Counts, Mixed
 from twotowers.logs.frames import PANDAS, source_of

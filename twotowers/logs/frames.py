@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.files.frames import Frame, Source
+from twotowers.files.artefacts import Frame, Source
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError, nearest
-from twotowers.files.artefacts import files_of
+from twotowers.files.artefacts import Frame, Source, files_of
 from twotowers.files.batches import (
     PACKED,
     column_names,
@@ -31,7 +31,6 @@ from twotowers.files.batches import (
     opened_text,
     read_batches,
 )
-from twotowers.files.frames import Frame, Source
 
 ROWS = 2000
 """Rows that are looked at."""

@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError, check_choice, nearest
-from twotowers.files.frames import Source
+from twotowers.files.artefacts import Source
 from twotowers.logs.sessions import EQUAL, Stream, bias_features
 
 FOLDER = Path(__file__).with_name("formats")

@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.files.artefacts import files_of
+from twotowers.files.artefacts import Source, files_of
 from twotowers.files.batches import column_names, read_batches
 from twotowers.files.columns import MOST, Rows, is_text, wrong_type
-from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
 from twotowers.logs.sessions import Stream
 from twotowers.splits import LOG

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_choice, nearest
-from twotowers.files.artefacts import files_of
+from twotowers.files.artefacts import Source, files_of
 from twotowers.files.batches import column_names, read_batches
 from twotowers.files.columns import Rows, is_text
-from twotowers.files.frames import Source
 from twotowers.logs.layouts import USUAL, usual
 from twotowers.logs.sessions import BATCH, EQUAL, RESERVED, Stream, check_free, conform
 from twotowers.logs.strays import Tally

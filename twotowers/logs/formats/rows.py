@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.files.artefacts import files_of
+from twotowers.files.artefacts import Source, files_of
 from twotowers.files.batches import read_batches
 from twotowers.files.columns import LONGEST, Rows, check_ids, whole_runs
-from twotowers.files.frames import Source
 from twotowers.logs.formats.pages import named
 from twotowers.logs.sessions import OWN, TIME, Stream, Unsorted, conform
 from twotowers.logs.sorting import sorted_rows

@@ -19,9 +19,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from twotowers.errors import InputError, check_names
-from twotowers.files.artefacts import files_of
+from twotowers.files.artefacts import Frame, Source, files_of
 from twotowers.files.batches import column_names, is_table, read_batches
-from twotowers.files.frames import Frame, Source
 from twotowers.logs.sessions import BATCH, OWN, Stream, page_batches, seen_lines
 from twotowers.logs.strays import Tally
 from twotowers.logs.ubi_tables import (

@@ -15,11 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.files.artefacts import files_of
+from twotowers.files.artefacts import Source, files_of
 from twotowers.files.batches import placed_batches
 from twotowers.files.columns import Rows
 from twotowers.files.distinct import Seen, hashed
-from twotowers.files.frames import Source
 from twotowers.files.rankings import Rankings
 from twotowers.logs.formats.pages import click_flags, named
 from twotowers.logs.sessions import Stream, conform
