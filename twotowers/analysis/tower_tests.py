@@ -105,8 +105,9 @@ def hausman(log: FeatureCounts, tower: Tower, *, reference: int = 0) -> Hausman:
         return Hausman(Finding(HAUSMAN, reason=why), table)
     largest = table.iloc[int(np.nanargmax(np.abs(difference)))]
     joint = together(HAUSMAN, steps[:, used], difference[used])
-    shown = {name: float(largest[name]) for name in ("error", "low", "high")}
-    joint = replace(joint, value=float(largest["difference"]), unit="log-ratio", **shown)
+    names = ("difference", "error", "low", "high")
+    value, spread, start, end = (float(largest[name]) for name in names)
+    joint = replace(joint, value=value, error=spread, low=start, high=end, unit="log-ratio")
     return Hausman(joint, table)
 
 
