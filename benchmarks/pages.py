@@ -120,8 +120,7 @@ TABLES: dict[str, Table] = {
     ),
     "streaming": Table(
         "streaming",
-        "sessions : , | model : upper | how | s = seconds : # | "
-        "s per million sessions = seconds_per_million : # | "
+        "sessions : , | model : upper | by | how | s = seconds : # | epochs | "
         "conditional perplexity = conditional : .4f | peak memory, GB = peak_gb : .2f",
     ),
     "gpu": Table(

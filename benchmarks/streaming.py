@@ -1,4 +1,8 @@
-"""Towers of 30 features on logs of more and more sessions: counted, in memory, or as it is read."""
+"""Towers of 30 features on logs of more and more sessions: counted, in memory, or as it is read.
+
+CLAX trains on the smallest log, too. Networks are of the same size on both sides, each trains until
+it stops by itself, and both predict the same held-out pages.
+"""
 
 from __future__ import annotations
 
@@ -9,41 +13,55 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from scipy.special import expit
 
+from benchmarks.beside_clax import REQUIREMENTS, TRAINING
 from benchmarks.counting import write_drawn
-from benchmarks.measure import CACHE, child
+from benchmarks.measure import CACHE, child, own_python
 
 SIZES = {
-    "full": {"sizes": [1_000_000, 10_000_000], "queries": 20_000},
-    "quick": {"sizes": [2_000], "queries": 20},
+    "full": {"sizes": [1_000_000, 10_000_000], "queries": 20_000, "clax": True},
+    "quick": {"sizes": [2_000], "queries": 20, "clax": False},
 }
 MODELS = ("pbm", "dbn")
 LENGTH, CANDIDATES, WIDTH = 10, 20, 30
-EPOCHS = 1
-"""Passes over the log, so that seconds compare."""
+LAYERS = [32, 32]
+HELD_OUT = 100_000
+"""Pages that are predicted, at most a tenth of those that are fitted."""
 
 
-def run(*, sizes: list[int], queries: int) -> Iterator[dict]:
+def run(*, sizes: list[int], queries: int, clax: bool) -> Iterator[dict]:
     folder = CACHE / "streaming"
     folder.mkdir(parents=True, exist_ok=True)
+    install = ("--require-hashes", "--requirement", REQUIREMENTS)
+    python = own_python("clax", "CLAX (6 GB, some minutes)", *install) if clax else None
     for pages in sizes:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            child(f"{__name__}:generate", folder=scratch, pages=pages, queries=queries)
+            beside = clax and pages == min(sizes)
+            how = {"folder": scratch, "pages": pages, "queries": queries, "clax": beside}
+            child("benchmarks.streaming:generate", **how)
             for model in MODELS:
-                measured = child(f"{__name__}:time_fit", folder=scratch, model=model)
-                rate = 1e6 * measured["seconds"] / pages
-                yield {"model": model, "sessions": pages, "seconds_per_million": rate, **measured}
+                row = {"model": model, "sessions": pages}
+                ours = child("benchmarks.streaming:time_fit", folder=scratch, model=model)
+                yield row | {"by": "ours"} | ours
+                if beside:
+                    how = {"log": scratch, "name": model, "layers": LAYERS, **TRAINING}
+                    peer = child("benchmarks.clax.clickmodels:fit_log", python=python, **how)
+                    told = {"by": "CLAX", "how": "pages are in memory", "seconds": peer["file"]}
+                    yield row | told | peer
 
 
-def generate(*, folder: str, pages: int, queries: int) -> dict:
-    """A sessions file of users who examine rank k with chance 1 / k, and a table of features."""
+def generate(*, folder: str, pages: int, queries: int, clax: bool) -> dict:
+    """Two files of users who examine rank k with chance 1 / k, and a table of features."""
     rng = np.random.default_rng(0)
     features = rng.normal(size=(queries * CANDIDATES, WIDTH)).astype(np.float32)
     relevance = expit(features[:, 0] + np.abs(features[:, 1]) - 0.5)
     table = pd.DataFrame(features, columns=[f"f{number}" for number in range(WIDTH)])
     table.insert(0, "document", np.arange(len(table)))
     table.to_parquet(Path(folder) / "features.parquet")
+    np.save(Path(folder) / "features.npy", features)
 
     def draw(size: int) -> tuple[np.ndarray, ...]:
         query = rng.integers(queries, size=size)
@@ -52,17 +70,33 @@ def generate(*, folder: str, pages: int, queries: int) -> dict:
         chance = relevance[documents] / np.arange(1, LENGTH + 1)
         return query, documents, rng.random((size, LENGTH)) < chance
 
-    return write_drawn(Path(folder) / "log.parquet", pages, draw)
+    for name, number in (("train", pages), ("test", min(HELD_OUT, pages // 10))):
+        write_drawn(Path(folder) / f"{name}.parquet", number, draw)
+        if clax:
+            _write_for_clax(Path(folder) / f"{name}.parquet")
+    return {}
+
+
+def _write_for_clax(path: Path) -> None:
+    table = pq.read_table(path, columns=["documents", "clicks"])
+    lists = [
+        pa.FixedSizeListArray.from_arrays(column.combine_chunks().flatten(), LENGTH)
+        for column in table.columns
+    ]
+    names = ["query_doc_ids", "clicks"]
+    pq.write_table(pa.table(lists, names), path.with_name(f"{path.stem}-clax.parquet"))
 
 
 def time_fit(*, folder: str, model: str) -> dict:
     """Seconds from files to a fit, how it was fitted, and held-out perplexity."""
     import twotowers as tt
 
-    towers, start = tt.TwoTower("deep", click_model=model), time.perf_counter()
-    log, features = tt.read_log(f"{folder}/log.parquet"), f"{folder}/features.parquet"
-    fit = tt.fit(log, towers, features=features, training={"epochs": EPOCHS})
+    towers, start = tt.TwoTower(tt.Dense(LAYERS), click_model=model), time.perf_counter()
+    log, features = tt.read_log(f"{folder}/train.parquet"), f"{folder}/features.parquet"
+    fit = tt.fit(log, towers, features=features)
     took = time.perf_counter() - start
     how = fit.read.how.partition(":")[0].partition(",")[0]
-    held_out = fit.evaluate().iloc[0]
-    return {"seconds": took, "how": how, "conditional": float(held_out["conditional"])}
+    held_out = fit.evaluate(tt.read_log(f"{folder}/test.parquet"), features).iloc[0]
+    epochs = int(fit.fitted[0].values["epochs"])
+    conditional = float(held_out["conditional"])
+    return {"seconds": took, "how": how, "epochs": epochs, "conditional": conditional}

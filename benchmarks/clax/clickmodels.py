@@ -26,9 +26,11 @@ from clax.models import (
     RankCTRModel,
     UserBrowsingModel,
 )
+from clax.parameters import DeepParameterConfig
 from flax import nnx
 from torch.utils.data import DataLoader, Dataset, Subset
 
+PAIR = "query_doc_ids"
 VALIDATION = 50_000
 """How many of the held-out pages CLAX's early stopping may see."""
 
@@ -36,8 +38,12 @@ VALIDATION = 50_000
 class Pages(Dataset):
     """Pages of one length, with the numbers of their pairs, in the form of CLAX's data sets."""
 
-    def __init__(self, path: str):
-        """Read the columns query_doc_ids and clicks of a parquet file."""
+    def __init__(self, path: str, features: np.ndarray | None = None):
+        """Read the columns query_doc_ids and clicks of a parquet file.
+
+        `features` [pairs, width] are given to the model instead of the numbers of pairs.
+        """
+        self.features = features
         table = pq.read_table(path)
         columns = (table[name].combine_chunks() for name in ("query_doc_ids", "clicks"))
         self.pair, self.clicks = (
@@ -56,16 +62,14 @@ class Pages(Dataset):
             "positions": self.positions,
             "clicks": self.clicks[index],
             "mask": self.mask,
-            "query_doc_ids": self.pair[index],
+            PAIR: self.pair[index] if self.features is None else self.features[self.pair[index]],
         }
 
 
-COLLATE = SessionCollator(
-    query_features={"n": np.int32},
-    doc_features={
-        "query_doc_ids": np.int32, "positions": np.int32, "clicks": np.int32, "mask": bool,
-    },
-)  # fmt: skip
+def collator(features: np.ndarray | None) -> SessionCollator:
+    kind = np.int32 if features is None else np.float32
+    columns = {PAIR: kind, "positions": np.int32, "clicks": np.int32, "mask": bool}
+    return SessionCollator(query_features={"n": np.int32}, doc_features=columns)
 
 
 class Clock:
@@ -95,6 +99,14 @@ class Clock:
         return self
 
 
+def of_features(name: str, width: int, layers: list[int]):
+    """PBM or DBN with a deep network of features for each parameter of documents."""
+    deep = DeepParameterConfig(PAIR, width, hidden_units=layers[0], layers=len(layers))
+    if name == "pbm":
+        return PositionBasedModel(positions=10, attraction=deep, rngs=nnx.Rngs(0))
+    return DynamicBayesianNetwork(attraction=deep, satisfaction=deep, rngs=nnx.Rngs(0))
+
+
 def built(name: str, pairs: int, length: int):
     """The model with CLAX's own choice of parameters: a table, and a baseline that learns."""
     pair, place = {"query_doc_pairs": pairs}, {"positions": length}
@@ -114,19 +126,34 @@ def built(name: str, pairs: int, length: int):
     return kind(**arguments, rngs=nnx.Rngs(0))
 
 
-def fit_log(*, log: str, name: str, batch: int, learning_rate: float, epochs: int) -> dict:
-    """Train until early stopping, or for so many epochs, and predict the held-out pages."""
+def fit_log(
+    *,
+    log: str,
+    name: str,
+    batch: int,
+    learning_rate: float,
+    epochs: int,
+    layers: list[int] | None = None,
+) -> dict:
+    """Train until early stopping, or for so many epochs, and predict the held-out pages.
+
+    With `layers`, parameters of documents are deep networks of the features in features.npy.
+    """
     start = time.perf_counter()
-    train = Pages(f"{log}/train-clax.parquet")
+    features = None if layers is None else np.load(f"{log}/features.npy")
+    train = Pages(f"{log}/train-clax.parquet", features)
     reading = time.perf_counter() - start
-    test = Pages(f"{log}/test-clax.parquet")
+    test = Pages(f"{log}/test-clax.parquet", features)
     validation = Subset(test, range(min(VALIDATION, len(test))))
     torch.manual_seed(0)
-    # Ids count from 1, and CLAX's tables add a row for padding.
-    model = built(name, max(int(data.pair.max()) for data in (train, test)), train.clicks.shape[1])
+    if features is not None:
+        model = of_features(name, features.shape[1], layers)
+    else:  # Ids count from 1, and CLAX's tables add a row for padding.
+        pairs = max(int(data.pair.max()) for data in (train, test))
+        model = built(name, pairs, train.clicks.shape[1])
 
     def loader(data, *, shuffle: bool = False) -> DataLoader:
-        return DataLoader(data, batch_size=batch, shuffle=shuffle, collate_fn=COLLATE)
+        return DataLoader(data, batch_size=batch, shuffle=shuffle, collate_fn=collator(features))
 
     def some(data) -> Subset:
         """A whole batch and one of the last one's size, so that both programs are compiled."""
