@@ -100,7 +100,7 @@ def serve(address: str, modules: Sequence[str]) -> None:
             if server in ready:
                 connection, _ = server.accept()
                 with connection:
-                    while not _passed_on(connection, idle, workers):
+                    while not _passed_on(connection, idle, workers, server):
                         """An idle worker was killed."""
     shutil.rmtree(os.path.dirname(address))
 
@@ -114,14 +114,17 @@ def _said(worker: socket.socket) -> bytes:
 
 
 def _passed_on(
-    connection: socket.socket, idle: list[socket.socket], workers: list[socket.socket]
+    connection: socket.socket,
+    idle: list[socket.socket],
+    workers: list[socket.socket],
+    server: socket.socket,
 ) -> bool:
     """Whether a job reached an idle worker, or a new one if none is idle."""
     if not idle:
         ours, its = socket.socketpair()
         if os.fork() == 0:
             # It ends with this process, when nobody has the other end of its channel.
-            for other in (ours, *workers):
+            for other in (server, ours, *workers):
                 other.close()
             _work(its)
         its.close()
