@@ -272,10 +272,10 @@ def test_kill_9_of_a_job(project):
 
 
 def test_nothing_of_all_this_has_stuck_and_the_folder_may_move(project, finished):
+    check_made(project, finished, STUDY)
     run = project.snakemake("--cores", "2")
     assert run.code == 0, run.text
     assert project.digests() == finished.digests
-    check_same(project, finished, STUDY)
     place = project.folder.with_name("moved here, with spaces")
     project.folder.rename(place)
     assert replace(project, folder=place).plan() == {}
