@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -42,8 +43,7 @@ def run(*, sessions: int, held_out: int, clax: bool) -> Iterator[dict]:
     """Yield one row for each model: our fit, and CLAX's if there is to be any."""
     log = log_of(sessions, held_out)
     child("benchmarks.beside_clax:write_files", log=log)
-    install = ("--require-hashes", "--requirement", REQUIREMENTS)
-    python = own_python("clax", "CLAX (6 GB, some minutes)", *install) if clax else None
+    python = python_of_clax() if clax else None
     for name in MODELS:
         peer = {}
         if clax:
@@ -59,6 +59,12 @@ def run(*, sessions: int, held_out: int, clax: bool) -> Iterator[dict]:
         yield row | chosen | child("benchmarks.beside_clax:fit", **ours) | peer
 
 
+def python_of_clax() -> Path:
+    """The interpreter of CLAX's own environment, which is made once."""
+    install = ("--require-hashes", "--requirement", REQUIREMENTS)
+    return own_python("clax", "CLAX (6 GB, some minutes)", *install)
+
+
 def write_files(*, log: str) -> dict:
     """Both files for CLAX: numbers of pairs from 1, and clicks.
 
@@ -72,13 +78,17 @@ def write_files(*, log: str) -> dict:
     number = pd.factorize(np.concatenate(documents).ravel())[0].astype(np.int32) + 1
     train, test = np.split(number.reshape(-1, LENGTH), [len(documents[0])])
     for split, pair in (("train", train), ("test", test)):
-        columns = {"query_doc_ids": pair, "clicks": clicks[split]}
-        lists = {
-            name: pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), LENGTH)
-            for name, values in columns.items()
-        }
-        pq.write_table(pa.table(lists), f"{log}/{split}-clax.parquet")
+        write_pages(f"{log}/{split}-clax.parquet", query_doc_ids=pair, clicks=clicks[split])
     return {"pairs": int(number.max())}
+
+
+def write_pages(path: str, **columns: np.ndarray) -> None:
+    """Pages as CLAX reads them: columns [pages, LENGTH]."""
+    lists = {
+        name: pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), LENGTH)
+        for name, values in columns.items()
+    }
+    pq.write_table(pa.table(lists), path)
 
 
 def choose(*, log: str, name: str) -> dict:

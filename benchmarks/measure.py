@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from twotowers.workflow import compiling
-from twotowers.workflow.records import processor
+from twotowers.workflow.records import peak_memory, processor
 
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".cache" / "benchmarks"
@@ -72,12 +71,7 @@ def own_python(name: str, about: str, *install: str | Path) -> Path:
 
 def peak() -> float:
     """Peak resident memory of this process in GB (10^9 bytes)."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        # Unlike getrusage, this does not include the parent process.
-        line = next(line for line in status.read_text().splitlines() if "VmHWM" in line)
-        return int(line.split()[1]) * 1024 / 1e9
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9
+    return peak_memory() / 1e9
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.special import expit
 
-from benchmarks.beside_clax import REQUIREMENTS, TRAINING
+from benchmarks.beside_clax import TRAINING, python_of_clax, write_pages
 from benchmarks.counting import write_drawn
-from benchmarks.measure import CACHE, child, own_python
+from benchmarks.measure import CACHE, child
 
 SIZES = {
     "full": {"sizes": [1_000_000, 10_000_000], "queries": 20_000, "clax": True},
@@ -35,26 +34,25 @@ HELD_OUT = 100_000
 def run(*, sizes: list[int], queries: int, clax: bool) -> Iterator[dict]:
     folder = CACHE / "streaming"
     folder.mkdir(parents=True, exist_ok=True)
-    install = ("--require-hashes", "--requirement", REQUIREMENTS)
-    python = own_python("clax", "CLAX (6 GB, some minutes)", *install) if clax else None
+    python = python_of_clax() if clax else None
     for pages in sizes:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            beside = clax and pages == min(sizes)
-            how = {"folder": scratch, "pages": pages, "queries": queries, "clax": beside}
+            compared = clax and pages == min(sizes)
+            how = {"folder": scratch, "pages": pages, "queries": queries, "clax": compared}
             child("benchmarks.streaming:generate", **how)
             for model in MODELS:
                 row = {"model": model, "sessions": pages}
                 ours = child("benchmarks.streaming:time_fit", folder=scratch, model=model)
                 yield row | {"by": "ours"} | ours
-                if beside:
+                if compared:
                     how = {"log": scratch, "name": model, "layers": LAYERS, **TRAINING}
                     peer = child("benchmarks.clax.clickmodels:fit_log", python=python, **how)
-                    told = {"by": "CLAX", "how": "pages are in memory", "seconds": peer["file"]}
-                    yield row | told | peer
+                    about = {"by": "CLAX", "how": "pages are in memory", "seconds": peer["file"]}
+                    yield row | about | peer
 
 
 def generate(*, folder: str, pages: int, queries: int, clax: bool) -> dict:
-    """Two files of users who examine rank k with chance 1 / k, and a table of features."""
+    """Write two logs of users who examine rank k with chance 1 / k, and a table of features."""
     rng = np.random.default_rng(0)
     features = rng.normal(size=(queries * CANDIDATES, WIDTH)).astype(np.float32)
     relevance = expit(features[:, 0] + np.abs(features[:, 1]) - 0.5)
@@ -79,12 +77,11 @@ def generate(*, folder: str, pages: int, queries: int, clax: bool) -> dict:
 
 def _write_for_clax(path: Path) -> None:
     table = pq.read_table(path, columns=["documents", "clicks"])
-    lists = [
-        pa.FixedSizeListArray.from_arrays(column.combine_chunks().flatten(), LENGTH)
-        for column in table.columns
-    ]
-    names = ["query_doc_ids", "clicks"]
-    pq.write_table(pa.table(lists, names), path.with_name(f"{path.stem}-clax.parquet"))
+    documents, clicks = (
+        column.combine_chunks().flatten().to_numpy(zero_copy_only=False) for column in table.columns
+    )
+    target = path.with_name(f"{path.stem}-clax.parquet")
+    write_pages(str(target), query_doc_ids=documents, clicks=clicks)
 
 
 def time_fit(*, folder: str, model: str) -> dict:

@@ -99,11 +99,11 @@ class Clock:
         return self
 
 
-def of_features(name: str, width: int, layers: list[int]):
+def of_features(name: str, width: int, length: int, layers: list[int]):
     """PBM or DBN with a deep network of features for each parameter of documents."""
     deep = DeepParameterConfig(PAIR, width, hidden_units=layers[0], layers=len(layers))
     if name == "pbm":
-        return PositionBasedModel(positions=10, attraction=deep, rngs=nnx.Rngs(0))
+        return PositionBasedModel(positions=length, attraction=deep, rngs=nnx.Rngs(0))
     return DynamicBayesianNetwork(attraction=deep, satisfaction=deep, rngs=nnx.Rngs(0))
 
 
@@ -147,7 +147,7 @@ def fit_log(
     validation = Subset(test, range(min(VALIDATION, len(test))))
     torch.manual_seed(0)
     if features is not None:
-        model = of_features(name, features.shape[1], layers)
+        model = of_features(name, features.shape[1], train.clicks.shape[1], layers)
     else:  # Ids count from 1, and CLAX's tables add a row for padding.
         pairs = max(int(data.pair.max()) for data in (train, test))
         model = built(name, pairs, train.clicks.shape[1])

@@ -250,7 +250,8 @@ def _weightings(cells: pd.DataFrame):
 
 
 def _lists(train: Rankings, rows: pd.DataFrame, rounds: int) -> dict[str, Callable]:
-    """Scores by learning from pages: without, and with the library's own debiasing."""
+    """Rankers that learn from pages, with and without the debiasing of their library, as functions
+    of features."""
     clicked = rows.groupby("page")["clicks"].transform("max") > 0
     rows = rows[clicked]
     group, at = rows.groupby("page", sort=False).size(), rows["document"].to_numpy()

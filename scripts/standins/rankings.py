@@ -138,7 +138,7 @@ def click_loss(split: str, lists: Rankings, paper: Paper, seed: int):
 
 
 def columns_of(raw: Rankings) -> dict:
-
+    """Statistics of the columns."""
     features, starts = raw.features, raw.offsets[:-1]
     constant = np.maximum.reduceat(features, starts) == np.minimum.reduceat(features, starts)
     # Every 20th row is enough for two digits of a correlation.

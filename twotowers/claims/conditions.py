@@ -114,6 +114,7 @@ class Condition:
         return self._slack_to(threshold, cells.astype(float))
 
     def _slack_to(self, threshold, values):
+        """The signed distance of values to a threshold, as `slack` has it."""
         distance = values - threshold
         if self.relation == "exactly":
             return -abs(distance)
@@ -185,7 +186,8 @@ class Condition:
             def met(shown: float) -> np.ndarray:
                 return self.met(self._slack_to(self.threshold, float(shown)))
 
-            while digits < 9 and met(round(value, digits)) != met(value):
+            exact = met(value)
+            while digits < 9 and met(round(value, digits)) != exact:
                 digits += 1
         return written(value, digits)
 

@@ -30,7 +30,7 @@ reads numbers of query-document pairs instead."""
 
 
 def chosen(features: float | Sequence[int], width: int) -> slice:
-    """The features that a tower reads, of `width`; of a share, at least one."""
+    """Which of `width` features a tower reads. A share of them is at least one."""
     if not isinstance(features, Sequence):
         return slice(0, max(round(features * width), 1))
     first, last = features

@@ -279,7 +279,7 @@ def rate_prior(model: ClickModel, rates: tuple[float, float]) -> Prior:
 
 
 def prior_of(given: tuple[float, float] | str | None) -> Prior | str:
-    """A prior as it is given to `fit`: itself, or `RATE` or `CHOSEN`, which follow from a log."""
+    """The prior that `fit` was given; or `RATE` or `CHOSEN`, the name of one that follows later."""
     if given is None or given in (RATE, CHOSEN):
         return given or Prior()
     if isinstance(given, (tuple, list)) and len(given) == 2:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.distinct import number_rows
+from twotowers.files.rankings import mask
 from twotowers.logs.counted import Counts
 from twotowers.logs.log import Block, Log
 from twotowers.logs.page_arrays import Pages, distinct_arrays
@@ -258,7 +259,7 @@ def _credits(model: ClickModel, parts: list[str]):
     """A function of a block: [shown] integers with two bits for each part, success and trial."""
 
     def credit(block: Block) -> np.ndarray:
-        where = np.arange(block.lengths.max(initial=0)) < block.lengths[:, None]
+        where = mask(block.lengths, int(block.lengths.max(initial=0)))
         clicks = np.zeros(where.shape, bool)
         clicks[where] = block.click
         credits = model.counts(clicks, where)

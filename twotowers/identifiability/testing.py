@@ -45,7 +45,7 @@ class Finding:
 
 
 def single(name: str, steps: np.ndarray, value: float, unit: str) -> Finding:
-    """The t-test that a value is 0. The sum of squares of `steps` [queries] is its variance."""
+    """Test by t whether a value is 0. The squares of `steps` [queries] add up to its variance."""
     error = float(np.sqrt((steps**2).sum()))
     if not error > 0:
         return Finding(name, unit=unit, reason="no query tells of it")

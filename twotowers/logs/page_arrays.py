@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.blocks import blocks, in_order
+from twotowers.files.rankings import mask
 from twotowers.logs.log import Block, Log
 
 FACTORS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)
@@ -70,7 +71,7 @@ def page_arrays(
     check_lengths(log, most, path)
     lengths, click = log.flat("lengths"), log.flat("click")
     query, document = log.flat("query"), log.flat("document")
-    query, where = np.repeat(query, lengths), np.arange(positions) < lengths[:, None]
+    query, where = np.repeat(query, lengths), mask(lengths, positions)
     further = [_numbers(log, name, "a column of numbers", path) for name in bias]
     if places is not None or cut or log.gaps:
         page = np.repeat(np.arange(len(lengths)), lengths)

@@ -71,7 +71,7 @@ def job_log(path: str | Path, facts: Mapping[str, object]) -> Iterator[None]:
                 "seconds": f"{time.perf_counter() - begin:.1f}",
                 # Seconds on cores. Unlike the above, other programs hardly change them.
                 "processor": f"{time.process_time() - worked:.1f}",
-                "memory": memory(),
+                "memory": f"{peak_memory() / 1e6:.0f} MB",
             }
             _write(log, end | {"outcome": outcome})
 
@@ -137,15 +137,15 @@ def processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def memory() -> str:
-    """The peak memory of this process since `_forget_peak`, or so far where that does nothing."""
+def peak_memory() -> int:
+    """Bytes of peak memory of this process since `_forget_peak`, or so far where that does
+    nothing."""
     status = Path("/proc/self/status")
     if status.exists():
-        peak = 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1])
-    else:
-        unit = 1 if sys.platform == "darwin" else 1024
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return f"{peak / 1e6:.0f} MB"
+        # Unlike getrusage, this does not include the parent process.
+        return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1])
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _forget_peak() -> None:
