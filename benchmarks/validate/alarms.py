@@ -85,7 +85,7 @@ STUDIES = {"alarms": Study("diagnosis", "setting", JUDGED, one_draw, summary, 20
 
 
 def misfits() -> list[dict]:
-    """How often Hausman's test raises an alarm, a row for each simulated or real setting."""
+    """How often Hausman's test of a linear tower raises an alarm, by simulated or real setting."""
     simulated, real = (pd.read_csv(RESULTS / f"{name}.csv") for name in ("misfit", "misfit_real"))
     rows = []
     for name, own in simulated[simulated["tested"] > 0].groupby("setting", sort=False):

@@ -296,12 +296,12 @@ def featured():
 def test_two_tower_models_of_features_are_tested(featured, left_out, alarm):
     log, features = featured
     found = tt.diagnose(log, features.drop(columns=left_out or []))
-    assert found.evidence.towers.linear.alarm == alarm
+    assert found.evidence.tower.alarm == alarm
     assert ("is misspecified (section 5)" in found.recommendations[2].answer) == alarm
     copied = replace(found.evidence.health, pages=2_000, lag=1_000, repeated=1_000)
     red = advice(replace(found.evidence, health=copied))  # There is no curve to keep fixed.
     assert (red.colour, "misspecified" in red.answer) == ("red", False)
-    assert found.tables()["tests"]["result"].eq("misspecified").any() == alarm
+    assert found.tables()["test"]["result"].eq("misspecified").any() == alarm
 
 
 def test_an_index_of_pandas_is_no_feature(tmp_path, featured):

@@ -1,15 +1,14 @@
-"""Is a two-tower model of a log wrong? Features join the counts of some queries for Hausman's test.
+"""Is a two-tower model of a log wrong? Hausman's test of a linear tower of features.
 
 >>> rng = np.random.default_rng(0)
 >>> x = rng.normal(size=(2000, 2))
 >>> pair, factor = np.repeat(np.arange(2000), 3), rng.integers(3, size=6000)
 >>> clicks = rng.binomial(9, 1 / (1 + np.exp(factor - x[pair].sum(1))))
->>> given = pair // 10, pair, factor, np.full(6000, 9), clicks
->>> for features in (x[pair], x[pair, :1]):
-...     log = FeatureCounts.of_arrays(*given, features)
-...     print(hausman(log, fit_tower(log, "linear")).alarm)
-False
-True
+>>> counts = PairCounts.of_arrays(
+...     pair, factor, np.full(6000, 9), clicks, query=pair // 10, every=True
+... )
+>>> [hausman(counts, features).alarm for features in (x, x[:, :1])]
+[False, True]
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ import pandas as pd
 from twotowers.errors import InputError
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.curves import effective_clusters
-from twotowers.fitting.feature_towers import Tower, fit_tower
-from twotowers.fitting.pair_counts import FeatureCounts, PairCounts
+from twotowers.fitting.feature_towers import fit_tower
+from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.testing import Finding, together
 from twotowers.intervals import interval
 from twotowers.logs.counted import Counts
@@ -38,7 +37,7 @@ MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class Hausman:
+class TowerTest:
     """The test, and the two curves.
 
     Attributes:
@@ -46,10 +45,16 @@ class Hausman:
         curve: a row per factor: factor (number), conditional and tower (ratios to the reference),
             difference (of logarithms, tower less conditional) with error, low and high, and reason
             why the factor is left out.
+        pairs: query-document pairs that the tower was fitted to.
+        width: their features.
+        missing: share of the impressions whose pair has no features.
     """
 
     test: Finding
     curve: pd.DataFrame
+    pairs: int
+    width: int
+    missing: float = 0.0
 
     @property
     def alarm(self) -> bool:
@@ -57,14 +62,14 @@ class Hausman:
         return self.test.p <= ALARM
 
 
-def hausman(log: FeatureCounts, tower: Tower, *, reference: int = 0) -> Hausman:
-    """Compare a fitted two-tower model with the conditional estimate.
+def hausman(counts: PairCounts, features: np.ndarray, *, reference: int = 0) -> TowerTest:
+    """Compare a linear two-tower model with the conditional estimate.
 
     The conditional estimate of a curve (`twotowers.fitting.conditional`) has an effect per pair. It
     is right whatever relevance is, and needs documents that were shown at several positions. The
     estimate of a two-tower model (`twotowers.fitting.feature_towers`) uses all documents, and is
-    right if relevance is a function of features of the tower's kind. If the model is right both
-    estimate the same, so that their difference, of log-ratios to the reference, has mean 0:
+    right if relevance is linear in the features. If the model is right both estimate the same, so
+    that their difference, of log-ratios to the reference, has mean 0:
 
         d_k = (theta_k - theta_1 of the model) - (theta_k - theta_1 given each pair's clicks).
 
@@ -72,16 +77,18 @@ def hausman(log: FeatureCounts, tower: Tower, *, reference: int = 0) -> Hausman:
     model and independent clicks, and can be negative. Here each query has a step in d: that of the
     model less that of the conditional estimate, both by the jackknife. The sum of the squares of
     these steps is the covariance of d, whatever both estimates share. Only factors whose
-    conditional estimate is beyond doubt take part.
+    conditional estimate is beyond doubt take part. A deep tower may be right where the linear one
+    is wrong; the test does not tell.
+
+    `counts` are of every pair, and `features` [pairs, width] those of each.
     """
-    counts = log.counts
     curve = fit_conditional(counts, form="additive", reference=reference)
-    bias = tower.bias - tower.bias[reference]
+    bias, steps = fit_tower(counts, features)
+    bias, steps = bias - bias[reference], steps - steps[:, [reference]]
     other = np.arange(counts.factors) != reference
     used = other & (curve.estimate > 0) & (curve.reason == "") & np.isfinite(bias)
     with np.errstate(divide="ignore"):
         difference = np.where(used, bias - np.log(curve.estimate), np.nan)
-    steps = tower.steps(log, reference)
     query, given = conditional_influences(counts, curve, form="additive")
     steps[np.searchsorted(counts.query, query)] -= given
     steps = np.where(used, steps, 0)
@@ -102,38 +109,19 @@ def hausman(log: FeatureCounts, tower: Tower, *, reference: int = 0) -> Hausman:
     )
     if not used.any():
         why = "no position has a conditional estimate beyond doubt: documents stay where they are"
-        return Hausman(Finding(HAUSMAN, reason=why), table)
+        return TowerTest(Finding(HAUSMAN, reason=why), table, *features.shape)
     largest = table.iloc[int(np.nanargmax(np.abs(difference)))]
     joint = together(HAUSMAN, steps[:, used], difference[used])
     names = ("difference", "error", "low", "high")
     value, spread, start, end = (float(largest[name]) for name in names)
     joint = replace(joint, value=value, error=spread, low=start, high=end, unit="log-ratio")
-    return Hausman(joint, table)
+    return TowerTest(joint, table, *features.shape)
 
 
-@dataclass(frozen=True)
-class TowerTests:
-    """Hausman's test of a linear and of a deep tower, fitted to `pairs` query-document pairs.
-
-    `missing` is the share of the impressions whose pair has no features, `width` their number.
-    """
-
-    linear: Hausman
-    deep: Hausman
-    pairs: int
-    missing: float
-    width: int
-
-    @property
-    def alarms(self) -> tuple[bool, bool]:
-        """Whether the linear tower is wrong, and the deep one."""
-        return self.linear.alarm, self.deep.alarm
-
-
-def tower_tests(
+def tower_test(
     cells: Counts, counts: PairCounts, features: pd.DataFrame, *, reference: int
-) -> TowerTests:
-    """Test two-tower models of features, of `read_features`, on some queries of a log."""
+) -> TowerTest:
+    """Test a two-tower model of features, of `read_features`, on some queries of a log."""
     bias = list(counts.names.columns)
     rng = stream("diagnosis, towers")
     query, first = cells.groups(["query"])
@@ -153,18 +141,17 @@ def tower_tests(
             field="features",
             expected=f"{' and '.join(keys_of(features))} as in the log",
         )
-    rows = rows[known].sort_values([*KEYS, "factor"], kind="stable")
-    log = FeatureCounts.of_arrays(
-        pd.factorize(rows["query"])[0],
-        rows.groupby(list(KEYS), sort=False).ngroup().to_numpy(),
+    rows = rows[known & (shown > 0)].sort_values([*KEYS, "factor"], kind="stable")
+    pair = rows.groupby(list(KEYS), sort=False).ngroup().to_numpy()
+    own = PairCounts.of_arrays(
+        pair,
         rows["factor"].to_numpy(),
         rows["impressions"].to_numpy(),
         rows["clicks"].to_numpy(),
-        rows[numbers].to_numpy(float),
+        query=pd.factorize(rows["query"])[0],
         factors=counts.factors,
+        every=True,
     )
-    linear, deep = (
-        hausman(log, fit_tower(log, kind), reference=reference) for kind in ("linear", "deep")
-    )
+    values = rows[numbers].to_numpy(float)[own.starts]
     missing = float(shown[~known].sum() / shown.sum())
-    return TowerTests(linear, deep, len(log.features), missing, len(numbers))
+    return replace(hausman(own, values, reference=reference), missing=missing)

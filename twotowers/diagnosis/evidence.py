@@ -15,7 +15,7 @@ from scipy.special import expit, logit
 from twotowers.analysis.comparison import predictions
 from twotowers.analysis.feedback import Feedback, by_user, feedback_of, needed_columns
 from twotowers.analysis.propensities import ESTIMATORS, FORMS, Propensities, reference_of
-from twotowers.analysis.tower_tests import TowerTests, tower_tests
+from twotowers.analysis.tower_tests import TowerTest, tower_test
 from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, is_table
@@ -82,7 +82,7 @@ class Evidence:
         models: click models on held-out pages (`twotowers.analysis.comparison`); None for a counted
             log, and for one of a single query or page.
         compared: pages that they were fitted to or predicted.
-        towers: tests of two-tower models; None without features.
+        tower: the test of a two-tower model; None without features.
         feedback: whether ranks follow clicks; None if the order of pages is not known.
         unusual: users, or pages, whose clicks are out of line; None for a counted log.
         people: the curve without them, if they have many clicks.
@@ -103,7 +103,7 @@ class Evidence:
     placement: Placement
     models: pd.DataFrame | None
     compared: int
-    towers: TowerTests | None = None
+    tower: TowerTest | None = None
     feedback: Feedback | None = None
     unusual: Unusual | None = None
     people: Curve | None = None
@@ -370,14 +370,14 @@ def gather(
     product = replace(given, curve=by_user(given.curve, log, bias))
     table, compared = _compared(log, models)
     doing("comparing both forms, and testing them")
-    towers, people = None, None
+    tower, people = None, None
     unlike = None if log.counted else unusual(log.holding())
     if unlike is not None and unlike.clicks > STRAY:
         own = log.part(~unlike.rows).count(["query", "document", "position", *further])
         kept = PairCounts.of_counts(own, bias)
         people = fit_conditional(kept, reference=reference_of(kept))
     if features is not None:
-        towers = tower_tests(cells, counts, features, reference=reference)
+        tower = tower_test(cells, counts, features, reference=reference)
     return Evidence(
         log=log,
         bias=named,
@@ -394,7 +394,7 @@ def gather(
         placement=placement(cells),
         models=table,
         compared=compared,
-        towers=towers,
+        tower=tower,
         feedback=feedback_of(log, cells, bias),
         unusual=unlike,
         people=people,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.analysis.propensities import TARGET
-from twotowers.analysis.tower_tests import TowerTests
+from twotowers.analysis.tower_tests import TowerTest
 from twotowers.diagnosis.evidence import Evidence
 from twotowers.identifiability.strength import sessions_needed
 from twotowers.logs.strays import LEFT_OUT
@@ -74,8 +74,8 @@ def tables_of(e: Evidence) -> dict[str, dict[str, pd.DataFrame]]:
     }
     if e.models is not None:
         tables["models"] = {"models": _models_compared(e.models), **tables["models"]}
-    if e.towers is not None:
-        tables["misfit"] = {"tests": _tests(e.towers), "tower_curve": _tower_curve(e, e.towers)}
+    if e.tower is not None:
+        tables["misfit"] = {"test": _test(e.tower), "tower_curve": _tower_curve(e, e.tower)}
     return {
         section: {name: table for name, table in own.items() if len(table)}
         for section, own in tables.items()
@@ -201,24 +201,15 @@ def _curve(e: Evidence) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _tests(towers: TowerTests) -> pd.DataFrame:
-    both = {"linear": towers.linear, "deep": towers.deep}
-    rows = [
-        {
-            "tower": name,
-            "p": each.test.p,
-            "result": "misspecified" if each.alarm else each.test.reason or "passes",
-            "value": each.test.value,
-            "low": each.test.low,
-            "high": each.test.high,
-        }
-        for name, each in both.items()
-    ]
-    return pd.DataFrame(rows)
+def _test(tower: TowerTest) -> pd.DataFrame:
+    test = tower.test
+    result = "misspecified" if tower.alarm else test.reason or "passes"
+    row = {"p": test.p, "result": result, "value": test.value, "low": test.low, "high": test.high}
+    return pd.DataFrame([row])
 
 
-def _tower_curve(e: Evidence, towers: TowerTests) -> pd.DataFrame:
-    curve = towers.linear.curve
+def _tower_curve(e: Evidence, tower: TowerTest) -> pd.DataFrame:
+    curve = tower.curve
     table = curve[["tower", "conditional", "difference", "low", "high"]]
     table = table.assign(remark=curve["reason"])
     return _named(table, factor=[e.labels[int(k)] for k in curve["factor"]])

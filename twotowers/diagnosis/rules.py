@@ -274,5 +274,5 @@ def warnings(e: Evidence) -> list[str]:
 
 
 def misspecified(e: Evidence) -> bool:
-    """Whether a two-tower model of the given features is wrong, linear or deep."""
-    return e.towers is not None and any(e.towers.alarms)
+    """Whether a linear two-tower model of the given features is wrong."""
+    return e.tower is not None and e.tower.alarm

@@ -93,16 +93,18 @@ def fit_linear(
     clicks: np.ndarray,
     *,
     start: np.ndarray | None = None,
+    prior: float = 0.0,
 ) -> AdditiveOptimum:
     """Fit P(click) = sigmoid(w x_d + theta_k): relevance linear in the features, no intercept.
 
-    `features` are [documents, width]; the rest is as in `fit_embedding`.
+    `features` are [documents, width]; `prior` is the precision of a normal prior of each weight;
+    the rest is as in `fit_embedding`.
     """
     features = np.asarray(features, float)
     n, c = np.asarray(impressions, float), np.asarray(clicks, float)
     # Columns of one scale keep the Hessian well-conditioned and do not change the fit.
     scale = np.maximum(np.abs(features).max(0), 1e-12)
-    scaled = features / scale
+    scaled, prior = features / scale, prior / scale**2
 
     width = features.shape[1]
 
@@ -113,17 +115,20 @@ def fit_linear(
         def step() -> Step:
             chance = expit(logits)
             residual, curvature = c - n * chance, n * chance * (1 - chance)
-            gradient = np.append(scaled.T @ residual.sum(1), residual.sum(0))
+            of_weights = scaled.T @ residual.sum(1) - prior * weights
+            gradient = np.append(of_weights, residual.sum(0))
             border = scaled.T @ curvature
             # The product of a matrix with its own transpose takes half of the time of a general
             # product, and is most of a step.
             rooted = scaled * np.sqrt(curvature.sum(1))[:, None]
-            hessian = np.block([[rooted.T @ rooted, border], [border.T, np.diag(curvature.sum(0))]])
+            inner = rooted.T @ rooted + np.diag(prior)
+            hessian = np.block([[inner, border], [border.T, np.diag(curvature.sum(0))]])
             move = np.linalg.pinv(hessian, rcond=1e-14, hermitian=True) @ gradient
             reach = np.abs(scaled @ move[:width]).max() + np.abs(move[width:]).max()
             return Step(move, gradient @ move, reach)
 
-        return Point((c * logits - n * np.logaddexp(0, logits)).sum(), step)
+        likelihood = (c * logits - n * np.logaddexp(0, logits)).sum()
+        return Point(likelihood - prior @ weights**2 / 2, step)
 
     bias = np.zeros(n.shape[1]) if start is None else np.asarray(start, float)
     optimum, _ = maximise(point, np.append(np.zeros(width), bias))

@@ -217,34 +217,3 @@ def strong_components(counts: PairCounts, form: str = "product") -> np.ndarray:
     head = np.concatenate([factors + counts.pair[missed], counts.factor[hit]])
     edges = coo_array((np.ones(len(tail), bool), (tail, head)), shape=(factors + pairs,) * 2)
     return connected_components(edges, directed=True, connection="strong")[1][:factors]
-
-
-@dataclass(frozen=True)
-class FeatureCounts:
-    """Counts of all pairs, and [pairs, width] features with mean 0 and standard deviation 1."""
-
-    counts: PairCounts
-    features: np.ndarray
-
-    @classmethod
-    def of_arrays(
-        cls, query, pair, factor, impressions, clicks, features, *, factors=None
-    ) -> FeatureCounts:
-        """From rows in any order (`PairCounts.of_arrays`); a pair has its first row's features."""
-        query, pair, factor = (np.asarray(each, np.int64) for each in (query, pair, factor))
-        features, impressions = np.asarray(features, float), np.asarray(impressions, float)
-        counts = PairCounts.of_arrays(
-            pair, factor, impressions, clicks, query=query, factors=factors, every=True
-        )
-        seen = np.flatnonzero(impressions > 0)
-        first = seen[np.unique(pair[seen], return_index=True)[1]]
-        features = features[first].reshape(len(first), -1)
-        spread = features.std(0) if len(first) else np.zeros(features.shape[1])
-        varies = spread > 1e-9 * np.maximum(np.abs(features).max(0, initial=0), 1e-300)
-        features = (features[:, varies] - features[:, varies].mean(0)) / spread[varies]
-        return cls(counts, features)
-
-    @property
-    def cluster(self) -> np.ndarray:
-        """[rows] the query's number."""
-        return self.counts.cluster[self.counts.pair]
