@@ -44,8 +44,8 @@ def alike(one, other):
 @pytest.mark.parametrize("how", [{}, {"bots": "drop"}, {"seen": "clicked+1"}], ids=str)
 def test_what_is_read_and_counted(how):
     for one, other in (both(**how), both(users=False, **how)):
-        assert (one.pages, one.shown, one.clicks, one.rates, one.seen) == (
-            other.pages, other.shown, other.clicks, other.rates, other.seen
+        assert (one.pages, one.shown, one.clicks, one.seen) == (
+            other.pages, other.shown, other.clicks, other.seen
         )  # fmt: skip
         assert one.times is not None
         for by in (["query", "document", "position"], ["query", "position", "last_click"]):

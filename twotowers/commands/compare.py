@@ -14,12 +14,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from twotowers.commands.fit import add_prior, prior_of, reading_notes, report
+from twotowers.commands.fit import add_prior, prior_of, report
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of, opened, show
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import write_csv
 from twotowers.fits.defaults import TEST
+from twotowers.logs.health import copied_lines
+from twotowers.logs.strays import left_out
 from twotowers.models.names import MODELS
 
 EPILOG = FORMAT_HELP
@@ -56,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     named = [name for each in options.models or () for name in each.split(",") if name]
     models = saved or list(dict.fromkeys(named or MODELS))
     table = compare(log, models, prior=prior, test=test, seed=options.seed or 0)
-    show(f"{log.pages:,} pages", *reading_notes(log))
+    show(f"{log.pages:,} pages", *left_out(log.seen), *copied_lines(log))
     show(*with_differences(table.to_dict("records")))
     if options.out:
         with atomic(options.out) as temporary:

@@ -4,8 +4,9 @@
     twotowers fit LOG --model pbm --tower 32,16 --features features.csv --out towers.parquet
     twotowers fit LOG --model dbn --tower deep --part continuation=linear@both --features f.csv
 
-Prints how well the model predicts, and saves the fitted probabilities with their standard errors
-and intervals (docs/logs.md). The exit status is 0, or 2 on bad input; then nothing is written.
+Saves the fitted probabilities with their standard errors and intervals (docs/logs.md), and prints
+what to know of them; with --test, also how well they predict pages that are held out. The exit
+status is 0, or 2 on bad input; then nothing is written.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from typing import Any
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, opened, show
 from twotowers.errors import InputError
 from twotowers.fits.defaults import MEAN, PRIOR
-from twotowers.logs.click_log import ClickLog, bytes_of
-from twotowers.logs.health import copied_lines
+from twotowers.logs.click_log import bytes_of
 from twotowers.logs.strays import left_out
 from twotowers.models.names import MODELS
 
@@ -107,12 +107,12 @@ def run(options: argparse.Namespace) -> int:
         shares = {"train": 1 - options.test, "test": options.test}
         part, held_out = log.split(shares, seed=options.seed).values()
     fitted = how.fit(part)
-    if log.counted:
-        show(f"{fitted.name} fitted to {len(fitted.pairs):,} query-document pairs, counted")
-    else:
-        further = "which are predicted here" if held_out is None else f"{held_out.pages:,} held out"
-        show(f"{part.pages:,} pages to fit, {further}", *reading_notes(part))
-        show(*report([{"model": fitted.name, **fitted.evaluate(held_out or part)}]))
+    size = "counted" if log.counted else f"{part.pages:,} pages"
+    show(f"{fitted.name} fitted to {len(fitted.pairs):,} query-document pairs, {size}")
+    show(*left_out(part.seen))
+    if held_out is not None:
+        show(f"{held_out.pages:,} other pages, predicted:")
+        show(*report([{"model": fitted.name, **fitted.evaluate(held_out)}]))
     show(*fitted.notes())
     if options.out:
         fitted.save(options.out)
@@ -144,7 +144,7 @@ def _run_towers(options: argparse.Namespace) -> int:
         seeds=options.seeds or [0],
         positions=options.positions,
     )
-    show(repr(fitted), *(() if log.counted else left_out(log.seen)))
+    show(repr(fitted), *left_out(log.seen))
     held_out = fitted.evaluate().to_dict("records")
     show(*report([{"model": f"seed {each['seed']}", **each} for each in held_out]), *fitted.notes())
     if options.out:
@@ -178,15 +178,6 @@ def _tower(word: str) -> Any:
     if reads:
         return {**tower, "reads": reads}
     return tower if numbers else name
-
-
-def reading_notes(log: ClickLog) -> Iterator[str]:
-    """What the reader left out, and how much of the log is there again; of pages only."""
-    if log.counted:
-        return
-    yield from left_out(log.seen)
-    if log.times is None:  # Equal pages of one row have no order of time.
-        yield from copied_lines(log)
 
 
 def report(rows: list[dict[str, Any]]) -> list[str]:

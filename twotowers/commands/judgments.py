@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.fit import add_prior, prior_of, reading_notes
+from twotowers.commands.fit import add_prior, prior_of
 from twotowers.commands.options import add_reader_options, opened, show
 from twotowers.errors import InputError
+from twotowers.logs.health import copied_lines
+from twotowers.logs.strays import left_out
 from twotowers.models.names import MODELS
 
 TO = ("trec", "csv", "ranklib", "rre", "opensearch")
@@ -67,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     log = opened(options)
     check_ids(log, options.to)
     fitted = how.fit(log)
-    show(*reading_notes(log), *fitted.notes())
+    show(*left_out(log.seen), *(() if log.counted else copied_lines(log)), *fitted.notes())
     judged = judgments_of(fitted, grades)
     show(*judged.lines())
     show(*(f"written to {path}" for path in judged.write(options.out, options.to)))

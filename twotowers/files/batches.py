@@ -21,8 +21,8 @@ import pyarrow.json
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import Frame, Source
-from twotowers.files.columns import Rows
-from twotowers.files.tables import check_types, opened
+from twotowers.files.columns import Rows, check_types
+from twotowers.files.tables import opened
 
 ROWS = 100_000
 """The most rows of a batch."""

@@ -22,6 +22,22 @@ def wrong_type(kind: pa.DataType, field: str, path: object, expected: str) -> In
     return InputError(f"has type {str(kind)[:40]}", path=path, field=field, expected=expected)
 
 
+def check_types(found: pa.Schema, types: Mapping[str, pa.DataType | None], path: object) -> None:
+    """Raise InputError unless each column is there once and has its type (None allows any)."""
+    for name in types:
+        times = found.names.count(name)
+        if times != 1:
+            raise InputError(
+                f"there are {times} columns of that name" if times else "the column is missing",
+                path=path,
+                field=name,
+                expected=", ".join(types),
+            )
+    for name, wanted in types.items():
+        if wanted is not None and (kind := found.field(name).type) != wanted:
+            raise wrong_type(kind, name, path, str(wanted))
+
+
 def check_ids(kind: pa.DataType, field: str, path: object) -> None:
     """Raise InputError unless ids of this type are whole numbers or text."""
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
-from twotowers.files.columns import wrong_type
+from twotowers.files.columns import check_types
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,22 +86,6 @@ def opened(path: str | Path, dictionaries: Sequence[str] = ()) -> Iterator[pq.Pa
         ) from error
     except UnicodeDecodeError as error:
         raise InputError("holds text that is not UTF-8", path=path) from error
-
-
-def check_types(found: pa.Schema, types: Mapping[str, pa.DataType | None], path: object) -> None:
-    """Raise InputError unless each column is there once and has its type (None allows any)."""
-    for name in types:
-        times = found.names.count(name)
-        if times != 1:
-            raise InputError(
-                f"there are {times} columns of that name" if times else "the column is missing",
-                path=path,
-                field=name,
-                expected=", ".join(types),
-            )
-    for name, wanted in types.items():
-        if wanted is not None and (kind := found.field(name).type) != wanted:
-            raise wrong_type(kind, name, path, str(wanted))
 
 
 def read_table(path: str | Path, types: Mapping[str, pa.DataType | None]) -> pa.Table:

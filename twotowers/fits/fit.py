@@ -220,29 +220,28 @@ class Fit:
     def notes(self) -> Iterator[str]:
         """What to know before the fit is used, line by line. `print(fit)` shows it.
 
-        The first lines tell the priors of single parts. For a position-based fit, the next ones
-        show examination beside the conditional estimate. The last lines warn where the two differ
-        by more than their errors, and, of any model that tells documents apart, where the log does
-        not tell examination. The first call may read the log once more.
+        The first lines have the priors of single parts. For a position-based fit, the next ones
+        show examination beside the conditional estimate, and warn where the two differ by more than
+        their errors. The last lines warn where the log does not determine the examination of a
+        model that has some. The first call of such a model reads the counts once more.
 
         Example:
             >>> import twotowers as tt
             >>> pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [0, 1]]}
-            >>> print(tt.fit(pa.table(pages), "dctr"))
-            <dctr fitted to 2 query-document pairs>
+            >>> print(tt.fit(pa.table(pages), "ubm"))
+            <ubm fitted to 2 query-document pairs>
             prior of attraction: mean 0.5, as much as 2 trials
             the log has little evidence at position 2: no interval there is to be trusted
             `twotowers propensities` says more
         """
         for part, (successes, trials) in self.estimate.prior.parts.items():
             yield f"prior of {part}: mean {successes / trials:.3g}, as much as {trials:g} trials"
+        if "examination" not in self.model.parts:
+            return
         if self.conditional is not None:
             yield from lines(self._of_part("examination").to_pandas(), self.conditional)
         elif self.evidence is not None:
-            but = f"estimates of documents there rest on the assumptions of {self.name} alone"
-            if "examination" in self.model.parts:
-                but = "the fit follows its prior there"
-            yield from warnings(self.evidence.curve, but)
+            yield from warnings(self.evidence.curve)
 
     def evaluate(self, log: object) -> dict[str, float]:
         """How well the fit predicts the clicks of a log.

@@ -27,6 +27,7 @@ LEVEL = 0.05
 """Chance of a warning for all positions together, if both estimates are right."""
 FEW = 20
 """The most positions that are printed."""
+PRIOR = "the fit follows its prior there"
 
 
 @dataclass(frozen=True)
@@ -83,25 +84,21 @@ def lines(table: pd.DataFrame, curve: Curve) -> Iterator[str]:
             interval = f"{row.conditional_low:.3f} to {row.conditional_high:.3g}"
             other = f"{row.conditional:.3f} ({interval})"
         yield f"  {row.position:>4} {ratio:8.3f}  {other}"
-    prior = "the fit follows its prior there"
     differ = differing(table, curve.queries[table["position"] - 1])
     if differ.any():
         some = _listed(table["position"].to_numpy()[differ])
-        yield f"warning: they differ by more than their errors at position {some}, and {prior}"
-    yield from warnings(curve, prior, more=bool(differ.any()))
+        yield f"warning: they differ by more than their errors at position {some}, and {PRIOR}"
+    yield from warnings(curve, more=bool(differ.any()))
 
 
-def warnings(curve: Curve, but: str, *, more: bool = False) -> Iterator[str]:
-    """Warnings of positions with hardly any evidence in the log; `but` is what a fit does there.
-
-    `more`: whether there is a warning besides.
-    """
+def warnings(curve: Curve, *, more: bool = False) -> Iterator[str]:
+    """Warnings of positions with hardly any evidence in the log; `more`: there is one besides."""
     position = curve.names["position"].to_numpy()
     unknown = np.isnan(curve.estimate) & (curve.reason != NEVER)
     hardly = (curve.reason != "") & np.isfinite(curve.estimate)
     if unknown.any():
         some = _listed(position[unknown])
-        yield f"warning: the log has no evidence at position {some}, and {but}"
+        yield f"warning: the log has no evidence at position {some}, and {PRIOR}"
     if hardly.any():
         some = _listed(position[hardly])
         yield f"the log has little evidence at position {some}: no interval there is to be trusted"

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError, check_range
-from twotowers.fitting.statistics import Statistics, Totals, sufficient
+from twotowers.fitting.statistics import Statistics, Totals, position_of, sufficient
 from twotowers.logs.click_log import MOST_POSITIONS, ClickLog, check_clicks, check_pages
 from twotowers.logs.page_arrays import Pages, page_arrays
 from twotowers.logs.sessions import EQUAL
@@ -50,15 +50,16 @@ def reduced(log: ClickLog, name: str, model: ClickModel, positions: int | None) 
         longest = highest if positions is None else positions
         most = min(longest, MOST_POSITIONS)
         check_range(highest, field="position", low=1, high=most, path=str(log.source))
-        check_clicks(log, counts.impressions.sum(), counts.clicks.sum())
-        places = counts.count(["position"])
-        by_position = places.clicks / places.impressions
-        rates = float(by_position[0]), float(places.clicks.sum() / places.impressions.sum())
-        return Reduced(*sufficient(model, counts, longest), longest, rates)
-    log = as_read_by(model, log, positions)
-    longest = log.longest if positions is None else positions
-    check_clicks(log, log.shown, log.clicks)
-    return Reduced(*sufficient(model, log, longest), longest, log.rates)
+    else:
+        counts = log = as_read_by(model, log, positions)
+        longest = log.longest if positions is None else positions
+    places = counts.count(["position"])
+    shown, clicks = places.impressions.sum(), places.clicks.sum()
+    check_clicks(log, shown, clicks)
+    first = position_of(places) == 0
+    at_first = places.clicks[first].sum() / max(places.impressions[first].sum(), 1)
+    rates = float(at_first), float(clicks / shown)
+    return Reduced(*sufficient(model, counts, longest), longest, rates)
 
 
 def as_read_by(

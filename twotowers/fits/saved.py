@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from twotowers.errors import InputError
 from twotowers.experiment.components import components
-from twotowers.files.tables import check_types, opened
+from twotowers.files.columns import check_types
+from twotowers.files.tables import opened
 from twotowers.fits.fit import Fit
 from twotowers.fits.models import model_of
 from twotowers.fits.tables import COLUMNS, places_of

@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
-from twotowers.files.tables import check_types, opened
+from twotowers.files.columns import check_types
+from twotowers.files.tables import opened
 from twotowers.logs.counts import Cells, Counts, lay_out
 
 CELL_TYPES = {

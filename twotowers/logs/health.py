@@ -124,6 +124,8 @@ def multiple(counts: np.ndarray, telling: float) -> int:
 
 def copied_lines(log: Log) -> Iterator[str]:
     """`Health.copied` of a log of pages as a question, if it was copied."""
+    if log.times is not None:  # Equal pages of one row have no order of time.
+        return
     pages = _Hashed.of(log)
     if copied := _copied(len(pages.page), *pages.repeated(), *pages.twins()):
         yield f"{copied}: was the log appended, or written, more than once?"

@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.artefacts import Frame, Source, files_of
 from twotowers.files.batches import (
     PACKED,
@@ -31,6 +31,7 @@ from twotowers.files.batches import (
     opened_text,
     read_batches,
 )
+from twotowers.logs.sessions import RESERVED, check_free
 
 ROWS = 2000
 """Rows that are looked at."""
@@ -214,6 +215,45 @@ def _unknown(path: Source, names: Sequence[str], known: Mapping[str, str]) -> In
         expected=f"columns of such names ({usual}); `columns` gives others",
         settings=settings,
     )
+
+
+def named(
+    path: Source,
+    required: Sequence[str],
+    columns: Mapping[str, str] | None,
+    further: Sequence[str],
+    optional: Sequence[str],
+) -> dict[str, str]:
+    """The column of a file for each of ours, as far as given or recognised by usual names.
+
+    Optional ones are read if they exist; `further` are lanes and bias features.
+    """
+    present, given, ours = column_names(path), dict(columns or {}), {*required, *optional}
+    check_free(further, {*RESERVED, *ours})
+    for name in given:
+        check_choice(name, {*ours, *further}, path=path, field="columns", what="not read")
+    asked = given | {name: given.get(name, name) for name in further}
+    for name, theirs in asked.items():
+        if theirs not in present:
+            raise InputError(
+                f"there is no column {theirs!r}",
+                path=path,
+                field=name,
+                expected=nearest(theirs, present),
+            )
+    # A column with another use, such as positions whose gaps are kept, has it under its own name
+    # only. Of splits and users there is no usual name.
+    free = [name for name in present if name not in {*given.values(), *further}]
+    known = {name: name for name in present} | usual(free)
+    known |= {name: name for name in ("split", "user")} | given
+    names = {name: known[name] for name in (*required, *optional) if known.get(name) in present}
+    for lack in (name for name in required if name not in names):
+        raise InputError(
+            f"the columns are {', '.join(present)}; none is {' or '.join(USUAL.get(lack, [lack]))}",
+            path=path,
+            expected=f"{', '.join(required)}; or `columns` with the names in the file",
+        )
+    return names | {name: asked[name] for name in further}
 
 
 def usual(names: Iterable[str]) -> dict[str, str]:

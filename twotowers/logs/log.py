@@ -214,7 +214,10 @@ class Log:
     @property
     def pages(self) -> int:
         """Number of pages."""
-        return sum(each.number(np.ones(len(each.lengths), bool)) for each in self.blocks)
+        return sum(
+            len(each.lengths) if each.times is None else int(each.times.sum())
+            for each in self.blocks
+        )
 
     @property
     def times(self) -> np.ndarray | None:
@@ -231,14 +234,6 @@ class Log:
     def clicks(self) -> int:
         """Number of clicked documents."""
         return sum(each.total(each.click) for each in self.blocks)
-
-    @property
-    def rates(self) -> tuple[float, float]:
-        """Clicks per impression at the first position, and at all."""
-        first = [(each, each.position == 0) for each in self.blocks]
-        shown = sum(each.total(where) for each, where in first)
-        clicks = sum(each.total(where & each.click) for each, where in first)
-        return clicks / max(shown, 1), self.clicks / self.shown
 
     @property
     def gaps(self) -> bool:

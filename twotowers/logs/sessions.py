@@ -31,8 +31,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError
-from twotowers.files.columns import Rows, is_text, wrong_type
-from twotowers.files.tables import check_types, opened, write_batches
+from twotowers.files.columns import Rows, check_types, is_text, wrong_type
+from twotowers.files.tables import opened, write_batches
 
 REQUIRED = ("split", "query", "documents", "clicks")
 EQUAL = "page_count"

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.files.tables import check_types
+from twotowers.files.columns import check_types
 from twotowers.logs.cells import Lane, Lookup, Pairs
 from twotowers.logs.counts import LONGEST_DENSE, Counts, lay_out
 from twotowers.logs.policies import NoisyOrder

@@ -12,7 +12,7 @@ from twotowers.errors import InputError
 from twotowers.files.artefacts import Source, files_of
 from twotowers.files.batches import column_names, read_batches
 from twotowers.files.columns import MOST, Rows, is_text, wrong_type
-from twotowers.logs.formats.pages import named
+from twotowers.logs.layouts import named
 from twotowers.logs.sessions import Stream
 from twotowers.splits import LOG
 

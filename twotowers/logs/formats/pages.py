@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers.errors import InputError, check_choice, nearest
+from twotowers.errors import check_choice
 from twotowers.files.artefacts import Source, files_of
 from twotowers.files.batches import column_names, read_batches
 from twotowers.files.columns import Rows, is_text
-from twotowers.logs.layouts import USUAL, usual
-from twotowers.logs.sessions import BATCH, EQUAL, RESERVED, Stream, check_free, conform
+from twotowers.logs.layouts import named
+from twotowers.logs.sessions import BATCH, EQUAL, Stream, conform
 from twotowers.logs.strays import Tally
 from twotowers.splits import LOG
 
@@ -55,51 +54,7 @@ def _named(file, columns: Mapping[str, str] | None, further: Sequence[str]) -> d
     required = ["documents", "clicks"]
     if not columns and "query_doc_ids" not in column_names(file):
         required.insert(0, "query")
-    return named(file, required, columns, further)
-
-
-def named(
-    path: Source,
-    required: Sequence[str],
-    columns: Mapping[str, str] | None,
-    further: Sequence[str],
-    optional: Sequence[str] = OPTIONAL,
-) -> dict[str, str]:
-    """The column of a file for each of ours, as far as given or recognised by usual names.
-
-    Optional ones are read if they exist; `further` are lanes and bias features.
-    """
-    present, given, ours = column_names(path), dict(columns or {}), {*required, *optional}
-    check_free(further, {*RESERVED, *ours})
-    for name in given:
-        check_choice(name, {*ours, *further}, path=path, field="columns", what="not read")
-    _check_found(given, present, path)
-    # A column with another use, such as positions whose gaps are kept, has it under its own name
-    # only. Of splits and users there is no usual name.
-    free = [name for name in present if name not in {*given.values(), *further}]
-    known = {name: name for name in present} | usual(free)
-    known |= {name: name for name in ("split", "user")} | given
-    names = {name: known[name] for name in (*required, *optional) if known.get(name) in present}
-    for lack in (name for name in required if name not in names):
-        raise InputError(
-            f"the columns are {', '.join(present)}; none is {' or '.join(USUAL.get(lack, [lack]))}",
-            path=path,
-            expected=f"{', '.join(required)}; or `columns` with the names in the file",
-        )
-    names |= {name: given.get(name, name) for name in further}
-    _check_found(names, present, path)
-    return names
-
-
-def _check_found(names: Mapping[str, str], found: Sequence[str], path: str | Path) -> None:
-    for ours, theirs in names.items():
-        if theirs not in found:
-            raise InputError(
-                f"there is no column {theirs!r}",
-                path=path,
-                field=ours,
-                expected=nearest(theirs, found),
-            )
+    return named(file, required, columns, further, OPTIONAL)
 
 
 def _batches(files: list, clicks: str, split: str, tally: Tally) -> Iterator[pa.RecordBatch]:

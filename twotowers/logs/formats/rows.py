@@ -14,7 +14,7 @@ from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import Source, files_of
 from twotowers.files.batches import read_batches
 from twotowers.files.columns import LONGEST, Rows, check_ids, whole_runs
-from twotowers.logs.formats.pages import named
+from twotowers.logs.layouts import named
 from twotowers.logs.sessions import OWN, TIME, Stream, Unsorted, conform
 from twotowers.logs.sorting import sorted_rows
 from twotowers.logs.strays import Tally
@@ -93,7 +93,7 @@ class _Rows:
         for file, names in self.named_in.items():
             self.names = names
             yield from self._of_file(file)
-        if _repeats(np.concatenate(self.sessions)):
+        if not pd.Index(np.concatenate(self.sessions)).is_unique:
             raise Unsorted
 
     @property
@@ -116,7 +116,7 @@ class _Rows:
             own = table.select(self.keys).take(pa.array(starts_here[int(waits) :]))
             own = own.to_pandas(ignore_metadata=True)
             number = pd.util.hash_pandas_object(own, index=False).to_numpy().view(np.int64)
-            if _repeats(number):
+            if not pd.Index(number).is_unique:
                 raise Unsorted
             self.sessions.append(number)
             waits = True
@@ -300,7 +300,3 @@ class _Rows:
                 f"positions {self.first}, {self.first + 1}, ... on a page; or gaps='keep'",
             )
         return order, None if self.gaps == "close" else (position - self.first + 1)
-
-
-def _repeats(hashes: np.ndarray) -> bool:
-    return len(np.unique(hashes)) < len(hashes)

@@ -20,7 +20,8 @@ from twotowers.files.batches import placed_batches
 from twotowers.files.columns import Rows
 from twotowers.files.distinct import Seen, hashed
 from twotowers.files.rankings import Rankings
-from twotowers.logs.formats.pages import click_flags, named
+from twotowers.logs.formats.pages import click_flags
+from twotowers.logs.layouts import named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
 from twotowers.splits import LOG
