@@ -41,7 +41,7 @@ def test_a_model_is_fitted_and_written(log, tmp_path, capsys, model):
     assert fit(log, "--model", model, "--test", 0.2, "--out", out) == 0
     printed = capsys.readouterr().out
     assert "read as format 'rows'\n" in printed
-    assert "query-document pairs, 480 pages\n120 other pages, predicted:\n" in printed
+    assert "query-document pairs, 480 pages; 120 others are predicted\n" in printed
     assert any(line.split()[0] == model for line in printed.splitlines())
     assert tt.load(out).name == model
     table = pd.read_parquet(out)
@@ -164,7 +164,7 @@ def test_the_prior_and_the_share_held_out_are_as_given(log, tmp_path, capsys):
     out = tmp_path / "fitted.parquet"
     options = ["--model", "dctr", "--test", 0.5, "--out", out]
     assert fit(log, *options, "--prior", 11, "--prior-mean", 0.1) == 0
-    assert "300 pages\n300 other pages" in capsys.readouterr().out
+    assert "300 pages; 300 others are predicted" in capsys.readouterr().out
     assert tt.load(out).estimate.prior == Prior(10, 100)
 
 
@@ -312,7 +312,6 @@ def test_what_is_written_beside_a_target_never_replaces_the_log(log, tmp_path, c
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("count --out c.parquet --to sessions --memory 1GB", "--memory: nothing is counted"),
         ("compare --fitted f.parquet --test .5", "expected no --test"),
         ("compare --fitted f.parquet --prior 5", "expected no --prior"),
         ("fit --model PBM", "did you mean 'pbm'?"),

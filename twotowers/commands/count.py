@@ -17,7 +17,7 @@ from pathlib import Path
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of, show
 from twotowers.errors import InputError
 from twotowers.files.artefacts import check_target
-from twotowers.logs.click_log import KNOWN, ClickLog, bytes_of
+from twotowers.logs.click_log import KNOWN, ClickLog
 from twotowers.logs.counted import CELL, write_counts
 from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.layouts import parts_of
@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bias", nargs="+", metavar="COLUMN", help="bias features that tell cells apart"
     )
-    parser.add_argument("--memory", help=f"memory limit for counting ({MEMORY})")
+    parser.set_defaults(memory=MEMORY)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -46,10 +46,7 @@ def run(options: argparse.Namespace) -> int:
     out = Path(options.out)
     endings = () if options.to == "wscd" else (".parquet",)
     check_target(out, parts_of(Path(options.log)), *endings)
-    if options.memory is not None and options.to != "cells":
-        raise InputError("nothing is counted", field="--memory", expected="--to cells")
     log, bias = log_of(options), options.bias or ()
-    log.memory = bytes_of(options.memory or MEMORY)
     held = log.holding(bias)
     if options.to == "cells":
         portions = held.portions(cell_columns(log, bias))

@@ -19,7 +19,6 @@ from typing import Any
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, opened, show
 from twotowers.errors import InputError
 from twotowers.fits.defaults import MEAN, PRIOR
-from twotowers.logs.click_log import bytes_of
 from twotowers.logs.strays import left_out
 from twotowers.models.names import MODELS
 
@@ -58,7 +57,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--training", nargs="+", metavar="KEY=VALUE", help="such as epochs=20 (docs/settings.md)"
     )
     parser.add_argument("--checkpoint", metavar="FILE", help="keeps the state, to go on from")
-    parser.add_argument("--memory", help="for the log, such as 8GB; pages beyond are in a file")
     parser.add_argument("--seeds", type=int, nargs="+", help="of towers; a fit for each (0)")
 
 
@@ -92,9 +90,18 @@ def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
 
 def run(options: argparse.Namespace) -> int:
     """Fit the model; returns the exit status."""
-    if options.tower or options.part:
-        return _run_towers(options)
-    for name in ("features", "seeds", "bias", "training", "checkpoint", "memory"):
+    towers = options.tower or options.part
+    fitted, head, rows = _towers(options) if towers else _click_model(options)
+    show(head, *left_out(fitted.log.seen), *(report(rows) if rows else ()), *fitted.notes())
+    if options.out:
+        fitted.save(options.out)
+        show(f"saved in {options.out}")
+    return 0
+
+
+def _click_model(options: argparse.Namespace) -> tuple[Any, str, list[dict[str, Any]]]:
+    """The fit, what it is, and how well it predicts pages that are held out, if some are."""
+    for name in ("features", "seeds", "bias", "training", "checkpoint"):
         if getattr(options, name) is not None:
             raise InputError("click models have none", field=f"--{name}", expected="--tower, too")
     from twotowers.fits.fitting import fitter  # here: options need no science
@@ -108,19 +115,15 @@ def run(options: argparse.Namespace) -> int:
         part, held_out = log.split(shares, seed=options.seed).values()
     fitted = how.fit(part)
     size = "counted" if log.counted else f"{part.pages:,} pages"
-    show(f"{fitted.name} fitted to {len(fitted.pairs):,} query-document pairs, {size}")
-    show(*left_out(part.seen))
-    if held_out is not None:
-        show(f"{held_out.pages:,} other pages, predicted:")
-        show(*report([{"model": fitted.name, **fitted.evaluate(held_out)}]))
-    show(*fitted.notes())
-    if options.out:
-        fitted.save(options.out)
-        show(f"saved in {options.out}")
-    return 0
+    head = f"{fitted.name} fitted to {len(fitted.pairs):,} query-document pairs, {size}"
+    if held_out is None:
+        return fitted, head, []
+    scores = {"model": fitted.name, **fitted.evaluate(held_out)}
+    return fitted, f"{head}; {held_out.pages:,} others are predicted", [scores]
 
 
-def _run_towers(options: argparse.Namespace) -> int:
+def _towers(options: argparse.Namespace) -> tuple[Any, str, list[dict[str, Any]]]:
+    """See `_click_model`."""
     from twotowers.fits.fitting import fit  # here: options need no science
     from twotowers.simulations.towers import TwoTower
 
@@ -132,8 +135,6 @@ def _run_towers(options: argparse.Namespace) -> int:
     parts = {name: _tower(each) for name, each in _pairs(options.part, "part")}
     tower = _tower(options.tower or "deep")
     log = opened(options, ".parquet", bias=bool(options.bias))
-    if options.memory is not None:
-        log.memory = bytes_of(options.memory)
     fitted = fit(
         log,
         TwoTower(tower, click_model=options.model, parts=parts),
@@ -144,13 +145,8 @@ def _run_towers(options: argparse.Namespace) -> int:
         seeds=options.seeds or [0],
         positions=options.positions,
     )
-    show(repr(fitted), *left_out(log.seen))
     held_out = fitted.evaluate().to_dict("records")
-    show(*report([{"model": f"seed {each['seed']}", **each} for each in held_out]), *fitted.notes())
-    if options.out:
-        fitted.save(options.out)
-        show(f"saved in {options.out}")
-    return 0
+    return fitted, repr(fitted), [{"model": f"seed {each['seed']}", **each} for each in held_out]
 
 
 def _pairs(words: list[str] | None, option: str) -> Iterator[tuple[str, str]]:

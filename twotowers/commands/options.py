@@ -74,6 +74,7 @@ def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     )
     group.add_argument("--bots", help="users whose clicks are out of line: keep, or drop")
     group.add_argument("--repeats", help="further clicks on a document: drop, or error")
+    group.add_argument("--memory", help="to use, such as 8GB; what exceeds it is in a file")
     return group
 
 
@@ -99,6 +100,7 @@ def log_of(options: argparse.Namespace) -> ClickLog:
     settings["bias"] = sorted(further) or None
     settings |= {"format": options.format, "ordered": options.ordered}
     settings["bots"] = options.bots or BOTS[0]
+    settings |= {"memory": options.memory} if options.memory else {}
     return read_log(options.log, columns=columns, **settings)
 
 

@@ -116,6 +116,12 @@ class Component:
         of = inspect.signature(self.holds).parameters
         return [name for name, each in of.items() if each.default is each.empty]
 
+    def build(self) -> Any:
+        """A click model with its defaults."""
+        if self.required:
+            raise InputError(f"{self.name!r} needs {self.required[0]!r}")
+        return self.holds()
+
     @property
     def pages(self) -> bool:
         """Whether a click model needs whole pages. The others need cells only."""
@@ -218,12 +224,9 @@ def _module(path: Path) -> ModuleType:
     return import_module(".".join(parts[place:]))
 
 
-def build_model(name: str | type) -> Any:
+def build_model(name: str) -> Any:
     """A click model with its defaults."""
-    own = find("models", name)
-    if own.required:
-        raise InputError(f"{own.name!r} needs {own.required[0]!r}")
-    return own.holds()
+    return find("models", name).build()
 
 
 def sources(found: Sequence[Component], root: Path = ROOT) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.components import build_model, component_of, components
+from twotowers.experiment.components import component_of, components, find
 from twotowers.models.mixed import Mixed
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import ClickModel
@@ -11,27 +11,26 @@ from twotowers.models.protocol import ClickModel
 
 def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickModel]:
     """The name of a click model, and the model."""
-    short = {name: each for each, name in MODELS.items()}
     if isinstance(given, str) and "+" in given:
-        return given, Mixed(given.split("+"))
-    if isinstance(given, str):
+        given = Mixed(given.split("+"))
+    if isinstance(given, Mixed):
+        return "+".join(given.models), given
+    if isinstance(given, ClickModel):
+        own = component_of("models", type(given))
+    elif isinstance(given, str | type):
         try:
-            return short.get(given, given), build_model(MODELS.get(given, given))
+            own = find("models", MODELS.get(given, given) if isinstance(given, str) else given)
+            given = own.build()
         except InputError as error:
-            if error.field is not None:
+            if error.field is not None or isinstance(given, type):
                 raise
             expected = nearest(given.lower(), {*MODELS, *_fitted_kinds()})
             raise InputError(error.message, field="model", expected=expected) from None
-    if isinstance(given, type):
-        given = build_model(given)
-    if not isinstance(given, ClickModel):
+    else:
         raise InputError(
             f"a {type(given).__name__} was given", field="model", expected="a name or a click model"
         )
-    if isinstance(given, Mixed):
-        return "+".join(given.models), given
-    name = component_of("models", type(given)).name
-    return short.get(name, name), given
+    return {name: each for each, name in MODELS.items()}.get(own.name, own.name), given
 
 
 def is_fitted(model: ClickModel) -> bool:
