@@ -317,7 +317,7 @@ class Log:
         """What `count` gives, some rows at a time, so that not all need be in memory."""
         columns = self._columns(by, further)
         ids = {name: each for name, (each, _) in columns.items()}
-        if self.times is not None:  # Rows are few where pages are many.
+        if any(each.times is not None for each in self.blocks):  # Rows are few, pages many.
             yield Counts(*weighed(self.blocks, columns), ids, self.seen, self.kind)
             return
         fits = sum(each < WIDEST for each in accumulate((each.size for each in ids.values()), mul))
