@@ -6,12 +6,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit  # importing scipy.stats is slow
 
 NORMAL_FROM = 1e6
 """Degrees of freedom from which Student's t is the normal law."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A number with its standard error and 95 % interval, and a test; NaN for what is not known.
+
+    `p` is the p-value of the hypothesis, two-sided, and `reason` says why there is no test or no
+    interval; '' if there is one.
+    """
+
+    value: float = np.nan
+    error: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    p: float = np.nan
+    reason: str = ""
 
 
 def quantile(freedom: ArrayLike = np.inf, *, level: float = 0.95) -> np.ndarray:
@@ -46,3 +64,10 @@ def ratio(sums: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
         return value, np.nan
     spread = ((sums - value * sizes) ** 2).sum() * len(sizes) / (len(sizes) - 1)
     return value, float(np.sqrt(spread) / sizes.sum())
+
+
+def mean(sums: np.ndarray, sizes: np.ndarray) -> Tested:
+    """The same with its interval, by Student's t over clusters."""
+    value, error = ratio(sums, sizes)
+    freedom = np.nan if np.isnan(error) else (sizes > 0).sum() - 1
+    return Tested(value, error, *map(float, interval(value, error, freedom)))

@@ -56,7 +56,7 @@ def one_draw(name: str, seed: int) -> list[dict]:
         "users": SETTINGS[name].users,
         "seed": seed,
         "stops": rules.clicks_above(evidence) == "fewer",
-        "ratio": evidence.above.ratio,
+        "ratio": evidence.above.value,
         "form": rules.form_of(evidence),
         "advice": rules.first(rules.ADVICE, evidence).colour,
         "missed": int(missed.sum()),

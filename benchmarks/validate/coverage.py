@@ -174,8 +174,6 @@ def _clicks(users: str, attraction, examination, rng) -> tuple[np.ndarray, np.nd
 
 ESTIMATORS: dict[str, Callable[[PairCounts], object]] = {
     "conditional": fit_conditional,
-    "conditional, CR2": lambda counts: fit_conditional(counts, errors="CR2"),
-    "conditional, information": lambda counts: fit_conditional(counts, errors="information"),
     "additive": lambda counts: fit_conditional(counts, form="additive"),
     "all pairs": harvest,
     "adjacent chain": lambda counts: harvest(counts, "adjacent_chain"),
@@ -304,7 +302,6 @@ def of_estimators(rows: pd.DataFrame) -> list[dict]:
         return f"{values.min():.{digits}f} to {values.max():.{digits}f}"
 
     rows = rows[~rows["setting"].str.contains("few|cascade")]
-    rows = rows[~rows["estimator"].str.contains("CR2|information")]  # other errors of the same
     found = []
     for estimator, group in rows.groupby("estimator", sort=False):
         additive = group["setting"].str.contains("additive")

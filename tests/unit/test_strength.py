@@ -1,5 +1,7 @@
 """The weighted identifiability graph: rank, resistances, bridges, swaps, sessions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,7 +31,7 @@ def test_its_rank_is_theorem_1(rows):
     counts = PairCounts.of_arrays(
         document, factor, np.full(len(rows), 9), np.full(len(rows), 3), factors=6
     )
-    curve = fit_conditional(counts, errors="information")
+    curve = fit_conditional(counts)
     component = factor_components(document, factor, factors=6)
     known = np.isfinite(curve.estimate)
     assert known.tolist() == (component == component[0]).tolist()
@@ -108,8 +110,10 @@ def test_each_step_is_the_best_of_all():
 
 def test_sessions_for_an_error():
     counts = PairCounts.of_arrays([0, 0, 1], [0, 1, 2], [100, 100, 5], [50, 50, 1])
-    curve = fit_conditional(counts, errors="information")
-    needed = sessions_needed(curve, 205, 0.02)
+    curve = fit_conditional(counts)
+    error = np.sqrt(4 / curve.swaps)
+    error[0] = 0
+    needed = sessions_needed(replace(curve, error=error), 205, 0.02)
     assert needed[1] == pytest.approx(205 * (2 / 50) / 0.02**2)
     assert needed[0] == 0
     assert needed[2] == np.inf
@@ -186,5 +190,5 @@ def test_swaps_on_pages_of_the_log_give_what_they_promise(queries, fixed):
         for swap in plan.itertuples():
             parts += [drawn(pages), drawn(pages, (swap.one, swap.other))]
         said.append(plan["mean"].iloc[-1])
-        found.append(fit_conditional(counted(*parts), errors="information").error[1:].mean())
+        found.append(np.sqrt(4 / fit_conditional(counted(*parts)).swaps[1:]).mean())
     assert np.mean(said) == pytest.approx(np.mean(found), rel=0.15)

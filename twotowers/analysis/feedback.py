@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from twotowers.errors import InputError
 from twotowers.fitting.curves import Curve, cluster_by_user
 from twotowers.fitting.sequential import Displays, fit_sequential, portions_of
-from twotowers.identifiability.testing import Finding, single, together
+from twotowers.identifiability.testing import single, together
+from twotowers.intervals import Tested
 from twotowers.logs.click_log import ClickLog
 from twotowers.logs.counted import Counts, key_of
 from twotowers.logs.log import Block
@@ -25,7 +26,6 @@ from twotowers.logs.sessions import TIME
 USER = "user"
 DAY = r"^\s*(\d{1,2})[./-](\d{1,2})[./-]\d{4}"
 """A date that begins with the day or the month."""
-NAME, UNIT = "moves after clicks", "positions"
 LEVEL = 0.05
 WIDTH = 256
 """Bytes that a display takes while it is tested, at most."""
@@ -108,7 +108,7 @@ class Feedback:
     order: str
 
     @cached_property
-    def test(self) -> Finding:
+    def test(self) -> Tested:
         """The test that clicks move no document (`moves_after_clicks`)."""
         return moves_after_clicks(self.displays)
 
@@ -213,7 +213,7 @@ def seconds_of(times: pa.Array, log: ClickLog) -> np.ndarray:
     return dates.astype("int64").to_numpy()
 
 
-def moves_after_clicks(displays: Displays | Iterable[Displays]) -> Finding:
+def moves_after_clicks(displays: Displays | Iterable[Displays]) -> Tested:
     """The F-test that clicks move no pair, from its displays in the order of time.
 
     The conditional estimate (`twotowers.fitting.conditional`) is right if what is shown where does
@@ -238,11 +238,8 @@ def moves_after_clicks(displays: Displays | Iterable[Displays]) -> Finding:
     products, squares = zip(*sums, strict=True)
     steps = np.concatenate(products) / np.maximum(sum(squares), 1e-300)
     values = steps.sum(0)
-    test = together(NAME, steps, values)
-    size = single(NAME, steps[:, 1], values[1], UNIT)
-    return replace(
-        test, value=size.value, error=size.error, low=size.low, high=size.high, unit=UNIT
-    )
+    test = together(steps, values)
+    return replace(single(steps[:, 1], values[1]), p=test.p, reason=test.reason)
 
 
 def _sums(displays: Displays) -> tuple[np.ndarray, np.ndarray]:
@@ -279,6 +276,6 @@ def _products(displays: Displays, up: np.ndarray) -> tuple[np.ndarray, float]:
     return np.bincount(displays.query[rows], click * up, queries), float((click**2).sum())
 
 
-def follow_clicks(test: Finding) -> bool:
+def follow_clicks(test: Tested) -> bool:
     """Whether positions follow clicks by the test, so that the sequential curve is needed."""
     return test.p < LEVEL

@@ -20,7 +20,7 @@ from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.harvesting import harvest
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.fitting.specification import Slope, fit_slope
+from twotowers.fitting.specification import fit_slope
 from twotowers.identifiability.strength import (
     Strength,
     best_swaps,
@@ -30,6 +30,7 @@ from twotowers.identifiability.strength import (
     strength_of_log,
     weakest_link,
 )
+from twotowers.intervals import Tested
 from twotowers.logs.click_log import ClickLog, as_log, check_clicks, check_out
 from twotowers.logs.frames import PANDAS, Native, both_ends, native
 from twotowers.logs.health import multiple
@@ -138,7 +139,7 @@ class Propensities(Drawn):
         return growth_of(self.counts, self.curve)
 
     @cached_property
-    def slope(self) -> Slope | None:
+    def slope(self) -> Tested | None:
         """A test of the form that the estimator supposes (`twotowers.fitting.specification`).
 
         Under the product form, a position takes the same share of the clicks of every document;

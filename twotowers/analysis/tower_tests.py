@@ -23,13 +23,12 @@ from twotowers.fitting.conditional import conditional_influences, fit_conditiona
 from twotowers.fitting.curves import effective_clusters
 from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.identifiability.testing import Finding, together
-from twotowers.intervals import interval
+from twotowers.identifiability.testing import together
+from twotowers.intervals import Tested, interval
 from twotowers.logs.counted import Counts
 from twotowers.logs.features import KEYS, keys_of, rows_of
 from twotowers.randomness import some, stream
 
-HAUSMAN = "hausman"
 ALARM = 0.05
 """The chance of a false alarm."""
 MOST_ROWS = 20_000
@@ -50,7 +49,7 @@ class TowerTest:
         missing: share of the impressions whose pair has no features.
     """
 
-    test: Finding
+    test: Tested
     curve: pd.DataFrame
     pairs: int
     width: int
@@ -109,13 +108,12 @@ def hausman(counts: PairCounts, features: np.ndarray, *, reference: int = 0) -> 
     )
     if not used.any():
         why = "no position has a conditional estimate beyond doubt: documents stay where they are"
-        return TowerTest(Finding(HAUSMAN, reason=why), table, *features.shape)
+        return TowerTest(Tested(reason=why), table, *features.shape)
     largest = table.iloc[int(np.nanargmax(np.abs(difference)))]
-    joint = together(HAUSMAN, steps[:, used], difference[used])
-    names = ("difference", "error", "low", "high")
-    value, spread, start, end = (float(largest[name]) for name in names)
-    joint = replace(joint, value=value, error=spread, low=start, high=end, unit="log-ratio")
-    return TowerTest(joint, table, *features.shape)
+    joint = together(steps[:, used], difference[used])
+    numbers = {name: float(largest[name]) for name in ("error", "low", "high")}
+    test = replace(joint, value=float(largest["difference"]), **numbers)
+    return TowerTest(test, table, *features.shape)
 
 
 def tower_test(

@@ -24,13 +24,13 @@ from twotowers.fits.defaults import BIAS, STRAY, TEST
 from twotowers.fits.fitting import fit_click_model
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.curves import Curve, effective_clusters
-from twotowers.fitting.forms import Forms, compare_forms
+from twotowers.fitting.forms import compare_forms
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.fitting.specification import Slope, odd_positions
+from twotowers.fitting.specification import odd_positions
 from twotowers.identifiability.strength import Strength, strength_of_log
-from twotowers.intervals import interval, quantile
+from twotowers.intervals import Tested, interval, quantile
 from twotowers.logs.click_log import ClickLog, check_clicks
-from twotowers.logs.clicks_above import Dependence, clicks_above
+from twotowers.logs.clicks_above import clicks_above
 from twotowers.logs.health import Health, health, pages_with_gaps
 from twotowers.logs.layouts import first_rows, usual
 from twotowers.logs.placement import Placement, placement
@@ -97,9 +97,9 @@ class Evidence:
     product: Propensities
     odds: Propensities
     strength: Strength
-    slopes: dict[str, Slope]
-    forms: Forms
-    above: Dependence | None
+    slopes: dict[str, Tested]
+    forms: Tested
+    above: Tested | None
     placement: Placement
     models: pd.DataFrame | None
     compared: int

@@ -152,12 +152,12 @@ def _models(e: Evidence) -> list[Fact]:
         why = "missing_positions" if e.gaps else "counted"
         odds = _fact("odds_above", (np.nan,), "× without", why)
     else:
-        odds = _fact("odds_above", (above.ratio, above.low, above.high), "× without", above.reason)
+        odds = _fact("odds_above", (above.value, above.low, above.high), "× without", above.reason)
     facts = [
         odds,
         _fact(
             "product_gain",
-            (forms.gain, forms.low, forms.high),
+            (forms.value, forms.low, forms.high),
             "nats per held-out click",
             "" if np.isfinite(forms.low) else "few_pairs",
         ),

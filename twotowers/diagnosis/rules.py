@@ -111,9 +111,9 @@ def clicks_above(e: Evidence) -> str:
     above = e.above
     if above is None:
         return "unknown"
-    if above.p < SURE and above.ratio < DEPENDS:
+    if above.p < SURE and above.value < DEPENDS:
         return "fewer"
-    if above.p < SURE and above.ratio > 1 / DEPENDS:
+    if above.p < SURE and above.value > 1 / DEPENDS:
         return "more"
     return "unknown" if above.reason else "same"
 

@@ -52,19 +52,13 @@ MOST_VARIANCE = 1e4
 
 
 def fit_conditional(
-    counts: PairCounts,
-    *,
-    form: str = "product",
-    reference: int = 0,
-    errors: str = "CR3",
-    level: float = 0.95,
+    counts: PairCounts, *, form: str = "product", reference: int = 0, level: float = 0.95
 ) -> Curve:
     """Examination relative to the reference, given the clicks of each pair.
 
-    `form` is 'product' for ratios of examination, 'additive' for ratios of odds; `errors` is
-    'information' for Poisson's variance, or clustered by query as it is ('CR0'), with G / (G - 1)
-    ('CR1'), by bias-reduced linearisation ('CR2'), by the jackknife ('CR3'). A factor without a
-    click on any document that links it has estimate 0, and an upper end only.
+    `form` is 'product' for ratios of examination, 'additive' for ratios of odds. Errors are
+    clustered by query, by the jackknife. A factor without a click on any document that links it has
+    estimate 0, and an upper end only.
     """
     factors = counts.factors
     if not 0 < factors <= MOST_FACTORS:
@@ -83,14 +77,10 @@ def fit_conditional(
     theta, moments = optimum(useful, FORMS[form], start)
     root, _ = inverse_root(moments.information, reference)
     resistance = (root**2).sum(1)
-    alone = np.zeros((0, factors))
-    if errors == "information":
-        covariance, queries = root @ root.T, np.full(factors, np.inf)
-    else:
-        steps, alone, blocks = _steps(useful, moments, form, errors, reference)
-        covariance = steps.T @ steps + alone.T @ alone
-        own, _ = inverse_root(blocks.laplacian(), reference)
-        queries = blocks.effective(own @ own.T)
+    steps, alone, blocks = _steps(useful, moments, form, reference)
+    covariance = steps.T @ steps + alone.T @ alone
+    own, _ = inverse_root(blocks.laplacian(), reference)
+    queries = blocks.effective(own @ own.T)
     reason[(resistance > MOST_VARIANCE) & (reason == "")] = ORDERED
     reason[reference] = ""
     curve = as_curve(
@@ -118,7 +108,7 @@ def conditional_influences(
     """What each query moves the log-ratios of a curve by: the jackknife's steps.
 
     [queries] numbers of the queries that tell of bias, and [queries, K] their steps, whose sum of
-    squares is the variance by 'CR3'. 0 where the curve has no estimate. What a query alone tells is
+    squares is the variance. 0 where the curve has no estimate. What a query alone tells is
     left out: ratios that rest on it are doubtful.
     """
     known = curve.estimate > 0
@@ -126,11 +116,11 @@ def conditional_influences(
     useful = _useful(counts.where(), form)
     useful = _useful(useful.where(known[useful.factor]), form)
     moments = FORMS[form](useful, theta)
-    steps, _, _ = _steps(useful, moments, form, "CR3", curve.reference)
+    steps, _, _ = _steps(useful, moments, form, curve.reference)
     return useful.query, np.where(known, steps, 0)
 
 
-def _steps(useful: PairCounts, moments: Moments, form: str, errors: str, reference: int):
+def _steps(useful: PairCounts, moments: Moments, form: str, reference: int):
     """Those of `influences`, relative to the reference; and the information by query."""
     blocks = Blocks(by_pair(useful, moments.weight), useful.cluster)
     scores = coo_array(
@@ -138,7 +128,7 @@ def _steps(useful: PairCounts, moments: Moments, form: str, errors: str, referen
         shape=(len(useful.query), useful.factors),
     ).tocsr()
     information = moments.information if form == "additive" else None
-    return *influences(blocks, scores, errors, reference, information=information), blocks
+    return *influences(blocks, scores, reference, information=information), blocks
 
 
 def residuals(useful: PairCounts, moments: Moments) -> np.ndarray:

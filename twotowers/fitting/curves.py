@@ -11,10 +11,10 @@ factors has the variance (e_k - e_1)' Q (e_k - e_1) by the information: the resi
 
 Clicks of one query may depend on each other, and a click is no Poisson count. So the default error
 is the sandwich Q (sum of s_g s_g') Q of the scores of queries. Few queries fit themselves, so their
-scores are too small. Bias-reduced linearisation (Bell and McCaffrey 2002) multiplies each by
-(I - L_g Q)^-1/2, and the jackknife by (I - L_g Q)^-1, where L_g is the query's share of L. Degrees
-of freedom of Student's t are the effective number of queries, (sum of v_g)^2 / sum of v_g^2, where
-v_g is the variance that query g contributes to the log-ratio by the information.
+scores are too small. The jackknife (CR3 of Bell and McCaffrey 2002) multiplies each by (I - L_g
+Q)^-1, where L_g is the query's share of L. Degrees of freedom of Student's t are the effective
+number of queries, (sum of v_g)^2 / sum of v_g^2, where v_g is the variance that query g contributes
+to the log-ratio by the information.
 
 A direction that one query alone tells is one that it fits exactly: its score is 0 there, and says
 nothing of the error. Such a direction has its variance by the information, and ratios that rest on
@@ -159,32 +159,22 @@ def inverse_root(laplacian: np.ndarray, ground: int) -> tuple[np.ndarray, np.nda
 
 
 def influences(
-    blocks: Blocks,
-    scores: csr_array,
-    correction: str,
-    ground: int,
-    *,
-    information: np.ndarray | None = None,
+    blocks: Blocks, scores: csr_array, ground: int, *, information: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """[clusters, K] what each cluster moves the log-examinations by; and [J, K] steps, by the
     information, in the directions that a cluster alone tells, in which its own step is 0.
 
-    The covariance is the sum of the squares of both. `scores` [clusters, K] are sparse;
-    `correction` is 'CR0' none, 'CR1' G / (G - 1), 'CR2' bias-reduced linearisation, 'CR3'
-    jackknife; steps are relative to the factor `ground`; `information` [K, K] is given if it is not
-    exactly that of `blocks`.
+    The covariance is the sum of the squares of both. `scores` [clusters, K] are sparse; steps are
+    relative to the factor `ground`; `information` [K, K] is given if it is not exactly that of
+    `blocks`.
     """
     root, inverse = inverse_root(blocks.laplacian(), ground)
     adjusted = scores @ root
-    clusters = len(adjusted)
-    if correction == "CR1":
-        adjusted *= np.sqrt(clusters / max(clusters - 1, 1))
     high = np.flatnonzero(blocks.spread(root).sum(1) > LEVERAGE)  # by trace(L_g Q)
     value, vector = np.linalg.eigh(blocks.shares(high, root))
     left = 1 - value
     alone = left <= 1e-6
-    power = {"CR2": -0.5, "CR3": -1.0}.get(correction, 0.0)
-    factor = np.where(alone, 0, np.maximum(left, 1e-6) ** power)
+    factor = np.where(alone, 0, 1 / np.maximum(left, 1e-6))
     turned = np.einsum("gij,gi->gj", vector, adjusted[high])
     adjusted[high] = np.einsum("gij,gj->gi", vector, factor * turned)
     outer = root

@@ -17,14 +17,12 @@ several divisions, so that it hangs little on one of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import expit
 
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.logs.placement import mean
+from twotowers.intervals import Tested, mean
 from twotowers.randomness import draw_clicks, some
 
 GRID = 24
@@ -40,28 +38,11 @@ MOST = 100_000
 """Rows that are looked at: whole queries, chosen at random."""
 
 
-@dataclass(frozen=True)
-class Forms:
-    """By how much the product form predicts better than odds.
-
-    Attributes:
-        gain: in log-likelihood per held-out click that tells (nats); NaN if none does.
-        low, high: 95 % interval, by Student's t over queries; NaN if there is none.
-        clicks, queries: held out, of pairs whose clicks might have fallen elsewhere; clicks are the
-            mean over divisions.
-    """
-
-    gain: float
-    low: float
-    high: float
-    clicks: float
-    queries: int
-
-
 def compare_forms(
     counts: PairCounts, product: Curve, odds: Curve, *, rng: np.random.Generator
-) -> Forms:
-    """Predict some impressions of each pair by the others, under the curves of both forms.
+) -> Tested:
+    """By how much the product form predicts better than odds: in log-likelihood per held-out click
+    that tells (nats), NaN if none does.
 
     Impressions are whole numbers, best also of pairs without a click. `rng` divides them, and
     chooses queries if there are too many.
@@ -92,10 +73,8 @@ def compare_forms(
         np.add.at(gain, query[tells][starts], by_product - by_odds)
         np.add.at(size, query[tells], hits[tells])
     if not size.any():
-        return Forms(np.nan, np.nan, np.nan, 0.0, 0)
-    gained = mean(gain, size)
-    clicks = float(size.sum()) / DIVISIONS
-    return Forms(gained.value, gained.low, gained.high, clicks, int((size > 0).sum()))
+        return Tested()
+    return mean(gain, size)
 
 
 def _chances(curve: Curve, factor: np.ndarray) -> np.ndarray:

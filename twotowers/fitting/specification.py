@@ -16,7 +16,6 @@ to the scores of theta (Neyman 1959), and its error is clustered by query.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -25,7 +24,7 @@ from scipy.special import stdtr
 from twotowers.fitting.conditional import FORMS, by_pair, residuals, unsure
 from twotowers.fitting.curves import Blocks, Curve, effective_clusters, inverse_root
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.intervals import interval, quantile
+from twotowers.intervals import Tested, interval, quantile
 from twotowers.randomness import draw_clicks
 
 DIVISIONS, CELLS = 10, 1_000_000
@@ -36,31 +35,13 @@ LEAST = 0.1
 """Logarithms of examination that differ by less are alike in practice."""
 
 
-@dataclass(frozen=True)
-class Slope:
-    """How the log-ratios of a curve change with the log of attraction.
-
-    Attributes:
-        value: by what share of themselves, for a document that attracts e = 2.7 times as much; a
-            step of one from 0. NaN if no pair tells.
-        error: its standard error.
-        low, high: 95 % interval, by Student's t over queries.
-        p: two-sided p-value of slope 0, by Student's t; 1 if no pair tells.
-    """
-
-    value: float
-    error: float
-    low: float
-    high: float
-    p: float
-
-
 def fit_slope(
     counts: PairCounts, curve: Curve, *, form: str = "product", rng: np.random.Generator
-) -> Slope:
-    """The slope of a curve, of `fit_conditional` by the same form, and the test that it is 0.
+) -> Tested:
+    """By what share of themselves the log-ratios of a curve, of `fit_conditional` by the same form,
+    change for a document that attracts e = 2.7 times as much; and the test that it is 0.
 
-    Impressions are whole numbers, which `rng` divides.
+    Impressions are whole numbers, which `rng` divides. If no pair tells, the slope is NaN, and p 1.
     """
     known = np.isfinite(curve.estimate) & (curve.estimate > 0)
     theta = np.log(np.where(known, curve.estimate, 1))
@@ -89,11 +70,11 @@ def fit_slope(
         information += more
     spread = np.sqrt((scores**2).sum())
     if not (spread > 0 and information > 0):
-        return Slope(np.nan, np.nan, np.nan, np.nan, 1.0)
+        return Tested(p=1.0)
     freedom = effective_clusters(scores)
     p = 2 * stdtr(freedom, -abs(scores.sum()) / spread)
     value, error = scores.sum() / information, spread / information
-    return Slope(*map(float, (value, error, *interval(value, error, freedom), p)))
+    return Tested(*map(float, (value, error, *interval(value, error, freedom), p)))
 
 
 def _halves(shown: np.ndarray, clicked: np.ndarray, rng: np.random.Generator) -> Iterator[tuple]:

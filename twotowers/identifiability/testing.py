@@ -10,68 +10,41 @@ estimated by V = sum u_g u_g', whatever the dependence within a query.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import fdtrc, stdtr
 
 from twotowers.fitting.curves import effective_clusters
-from twotowers.intervals import interval
+from twotowers.intervals import Tested, interval
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What a test found.
-
-    Attributes:
-        test: its name.
-        statistic: t or F.
-        p: p-value; NaN if there is no test.
-        value, error, low, high: what was found, with its interval; NaN where it is no number.
-        unit: of the value.
-        reason: why there is no test; '' if there is one.
-    """
-
-    test: str
-    statistic: float = np.nan
-    p: float = np.nan
-    value: float = np.nan
-    error: float = np.nan
-    low: float = np.nan
-    high: float = np.nan
-    unit: str = ""
-    reason: str = ""
-
-
-def single(name: str, steps: np.ndarray, value: float, unit: str) -> Finding:
+def single(steps: np.ndarray, value: float) -> Tested:
     """Test by t whether a value is 0. The squares of `steps` [queries] add up to its variance."""
     error = float(np.sqrt((steps**2).sum()))
     if not error > 0:
-        return Finding(name, unit=unit, reason="no query tells of it")
+        return Tested(reason="no query tells of it")
     freedom = float(effective_clusters(steps))
-    t = value / error
-    p = float(2 * stdtr(freedom, -abs(t)))
+    p = float(2 * stdtr(freedom, -abs(value / error)))
     low, high = map(float, interval(value, error, freedom))
-    return Finding(name, t, p, float(value), error, low, high, unit)
+    return Tested(float(value), error, low, high, p)
 
 
-def together(name: str, steps: np.ndarray, values: np.ndarray) -> Finding:
+def together(steps: np.ndarray, values: np.ndarray) -> Tested:
     """The F-test that values [J] are 0, with the covariance steps' steps of [queries, J] steps."""
     value, vector = np.linalg.eigh(steps.T @ steps)
     kept = value > 1e-9 * max(value.max(initial=0), 1e-300)
     root = vector[:, kept] / np.sqrt(value[kept])
     dimension = int(kept.sum())
     if not dimension:
-        return Finding(name, reason="no query tells of it")
+        return Tested(reason="no query tells of it")
     share = ((steps @ root) ** 2).sum(1)
     queries = share.sum() ** 2 / (share**2).sum()
     left = queries - dimension + 1
     if left < 2:
         reason = f"{queries:.2g} effective queries are too few for {dimension} values"
-        return Finding(name, reason=reason)
+        return Tested(reason=reason)
     statistic = float(((values @ root) ** 2).sum() * left / (queries * dimension))
-    return Finding(name, statistic, float(fdtrc(dimension, left, statistic)))
+    return Tested(p=float(fdtrc(dimension, left, statistic)))
 
 
 def holm(p: ArrayLike) -> np.ndarray:

@@ -16,43 +16,25 @@ logarithm is clustered by query: queries add r_q and s_q to the two sums, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import stdtr
 
-from twotowers.intervals import interval
+from twotowers.intervals import Tested, interval
 from twotowers.logs.log import Log
 
 ENOUGH = 10
 """Queries, below which there is no interval."""
 
 
-@dataclass(frozen=True)
-class Dependence:
-    """How the odds of a click change with a click above it: their ratio, with its 95 % interval.
-
-    `p` is of ratio 1, two-sided; `queries` are those that the estimate rests on. NaN, and `reason`,
-    where there is no estimate or no interval.
-    """
-
-    ratio: float
-    low: float
-    high: float
-    p: float
-    queries: int
-    reason: str
-
-
-def clicks_above(log: Log) -> Dependence:
-    """The odds ratio of a click, with and without a click above it.
+def clicks_above(log: Log) -> Tested:
+    """The odds ratio of a click, with and without a click above it, and the test that it is 1.
 
     Example:
         >>> import pyarrow as pa
         >>> clicks = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 0], [0, 1]] * 10, bool)
         >>> pages = {"query": [k // 6 for k in range(60)], "documents": [[3, 1]] * 60,
         ...          "clicks": clicks.tolist()}
-        >>> round(clicks_above(Log.of_batches([pa.record_batch(pages)])).ratio, 2)
+        >>> round(clicks_above(Log.of_batches([pa.record_batch(pages)])).value, 2)
         0.25
     """
     stratum = ["query", "document", "position"]
@@ -72,16 +54,15 @@ def clicks_above(log: Log) -> Dependence:
     _, query = np.unique(counts.columns["query"][first][telling], return_inverse=True)
     r, s = (np.bincount(query, each / n) for each in (a * d, b * c))
     queries = len(r)
-    nan = float("nan")
     if not (r.sum() > 0 and s.sum() > 0):
         reason = "no pair was shown at one position with and without a click above, and clicked"
-        return Dependence(nan, nan, nan, nan, queries, reason)
+        return Tested(reason=reason)
     ratio = float(r.sum() / s.sum())
     if queries < ENOUGH:
         reason = f"only {queries} queries tell, fewer than {ENOUGH}"
-        return Dependence(ratio, nan, nan, nan, queries, reason)
+        return Tested(ratio, reason=reason)
     each = r / r.sum() - s / s.sum()
     error = float(np.sqrt((each**2).sum() * queries / (queries - 1)))
     p = float(2 * stdtr(queries - 1, -abs(np.log(ratio)) / error)) if error else 1.0
     low, high = map(float, np.exp(interval(np.log(ratio), error, queries - 1)))
-    return Dependence(ratio, low, high, p, queries, "")
+    return Tested(ratio, error, low, high, p)

@@ -17,17 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twotowers.intervals import interval, ratio
+from twotowers.intervals import Tested, mean
 from twotowers.logs.counted import Counts
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean with its 95 % interval, by Student's t over queries; NaN where there is none."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -41,8 +32,8 @@ class Placement:
         shown: those impressions.
     """
 
-    entropy: Mean
-    same: Mean
+    entropy: Tested
+    same: Tested
     overall: float
     shown: float
 
@@ -76,10 +67,3 @@ def placement(counts: Counts) -> Placement:
     share = np.bincount(counts.columns["position"], n)
     share = share[share > 0] / n.sum()
     return Placement(*means, float(share @ np.log2(1 / share)), float(total.sum()))
-
-
-def mean(sums: np.ndarray, sizes: np.ndarray) -> Mean:
-    """A ratio of sums over queries, with its interval."""
-    value, error = ratio(sums, sizes)
-    freedom = np.nan if np.isnan(error) else (sizes > 0).sum() - 1
-    return Mean(value, *map(float, interval(value, error, freedom)))

@@ -12,13 +12,13 @@ comparable (common random numbers). A policy with noise in each session draws it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from twotowers.logs.counts import LONGEST_DENSE, Cells
+from twotowers.logs.counts import Cells
 from twotowers.logs.policies import NoisyOrder
 
 CHUNK = 10_000
@@ -44,8 +44,7 @@ class Traffic:
         queries = len(lengths)
         self.lengths, self.length = np.asarray(lengths), length
         self.visits = rng.multinomial(sessions, np.full(queries, 1 / queries))
-        tally = _DenseTally if length <= LONGEST_DENSE else _ListedTally
-        self.shuffled = {0.0: tally.of([], queries, length)}
+        self.shuffled = {0.0: _tally([])}
         self.shuffled_visits = {0.0: np.zeros(queries, np.int64)}
         edges = sorted({0.0, *temperatures})
         # A session with u ~ U(0, 1) is shuffled at every temperature above u. Sessions are
@@ -54,8 +53,7 @@ class Traffic:
         groups = rng.multinomial(self.visits, shares / shares.sum())
         for number, (below, temperature) in enumerate(pairwise(edges)):
             cells = _shuffled_cells(groups[:, number], self.lengths, length, rng=rng)
-            added = tally.of(cells, queries, length)
-            self.shuffled[temperature] = self.shuffled[below].plus(added)
+            self.shuffled[temperature] = _added_up([self.shuffled[below], _tally(cells)])
             self.shuffled_visits[temperature] = self.shuffled_visits[below] + groups[:, number]
 
     def impressions(
@@ -73,71 +71,36 @@ class Traffic:
         greedy = self.visits - self.shuffled_visits[float(temperature)]
         shown = self.shuffled[float(temperature)]
         if isinstance(order, NoisyOrder):
-            cells = _drawn_cells(order, greedy, self.lengths, rng)
-            shown = shown.plus(type(shown).of(cells, len(greedy), self.length))
-            cell, counts = shown.with_cells(np.zeros(0, np.int64), np.zeros(0, np.int64))
+            ranked = _tally(_drawn_cells(order, greedy, self.lengths, rng))
         else:
             query, position = np.nonzero(np.arange(self.length) < self.lengths[:, None])
             visited = greedy[query] > 0
             query, position = query[visited], position[visited]
             cell = (query * self.length + order[query, position]) * self.length + position
-            cell, counts = shown.with_cells(cell, greedy[query])
+            ranked = cell, greedy[query]
+        cell, counts = _added_up([shown, ranked])
         pair, position = np.divmod(cell, self.length)
         query, document = np.divmod(pair, self.length)
         return Cells(query, document, position, counts, np.zeros_like(counts))
 
 
-@dataclass(frozen=True)
-class _DenseTally:
-    """Impressions of all cells, shown or not, by number: faster where there are few."""
-
-    counts: np.ndarray
-
-    @classmethod
-    def of(cls, cells: Iterable[np.ndarray], queries: int, length: int):
-        counts = np.zeros(queries * length * length, np.int64)
-        for cell in cells:
-            # Sessions are sorted by query, so a chunk touches a short run of cells only.
-            first = cell.min() // length**2 * length**2
-            last = (cell.max() // length**2 + 1) * length**2
-            counts[first:last] += np.bincount((cell - first).ravel(), minlength=last - first)
-        return cls(counts)
-
-    def plus(self, other):
-        return _DenseTally(self.counts + other.counts)
-
-    def with_cells(self, cell: np.ndarray, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        counts = self.counts.copy()
-        counts[cell] += more
-        shown = np.flatnonzero(counts)
-        return shown, counts[shown]
+Tally = tuple[np.ndarray, np.ndarray]
+"""Numbers of cells, (query x length + document) x length + position, and their impressions."""
 
 
-@dataclass(frozen=True)
-class _ListedTally:
-    """Impressions by sorted cell numbers, (query x length + document) x length + position."""
+def _tally(cells: Iterable[np.ndarray]) -> Tally:
+    """Impressions of the cells, shown once each time that they come."""
+    return _added_up([np.unique(cell, return_counts=True) for cell in cells])
 
-    cell: np.ndarray
-    counts: np.ndarray
 
-    @classmethod
-    def of(cls, cells: Iterable[np.ndarray], queries: int, length: int):
-        total = cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        for cell in cells:
-            total = total.plus(cls(*np.unique(cell, return_counts=True)))
-        return total
-
-    def plus(self, other):
-        cell = np.concatenate([self.cell, other.cell])
-        counts = np.concatenate([self.counts, other.counts])
-        order = np.argsort(cell, kind="stable")
-        distinct, first = np.unique(cell[order], return_index=True)
-        sums = np.add.reduceat(counts[order], first) if len(first) else counts
-        return _ListedTally(distinct, sums)
-
-    def with_cells(self, cell: np.ndarray, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        total = self.plus(_ListedTally(cell, more))
-        return total.cell, total.counts
+def _added_up(tallies: Sequence[Tally]) -> Tally:
+    """Impressions of all, by sorted cells."""
+    nothing = np.zeros(0, np.int64)
+    cell, counts = map(np.concatenate, zip((nothing, nothing), *tallies, strict=True))
+    distinct, row = np.unique(cell, return_inverse=True)
+    sums = np.zeros(len(distinct), np.int64)
+    np.add.at(sums, row, counts)
+    return distinct, sums
 
 
 def _shuffled_cells(sessions, lengths, length: int, *, rng) -> Iterator[np.ndarray]:
