@@ -111,8 +111,9 @@ def hausman(counts: PairCounts, features: np.ndarray, *, reference: int = 0) -> 
         return TowerTest(Tested(reason=why), table, *features.shape)
     largest = table.iloc[int(np.nanargmax(np.abs(difference)))]
     joint = together(steps[:, used], difference[used])
-    numbers = {name: float(largest[name]) for name in ("error", "low", "high")}
-    test = replace(joint, value=float(largest["difference"]), **numbers)
+    names = ("difference", "error", "low", "high")
+    value, spread, start, end = (float(largest[name]) for name in names)
+    test = Tested(value, spread, start, end, joint.p, joint.reason)
     return TowerTest(test, table, *features.shape)
 
 
