@@ -3,7 +3,8 @@
 # PAPERS="chen2024 hager2025" for some papers, ONLY=hager2025/fig3 for some items.
 
 SCALE ?= laptop
-CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+# OpenMP's variables, which clusters set to 1, are of threads: nproc would take them for cores.
+CORES ?= $(shell env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null || sysctl -n hw.ncpu)
 CONFIG ?=
 PAPERS ?=
 ONLY ?=
