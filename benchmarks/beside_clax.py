@@ -9,7 +9,9 @@ authors; neither choice is timed.
 
 from __future__ import annotations
 
+import subprocess
 import time
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.clickmodels import CONVERGED, LENGTH, TOLERANCE, estimated, log_of, progress
-from benchmarks.measure import ROOT, child, own_python
+from benchmarks.measure import CACHE, ROOT, child
 from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.fitting import fit_click_model
 from twotowers.fits.models import model_of
@@ -61,8 +63,15 @@ def run(*, sessions: int, held_out: int, clax: bool) -> Iterator[dict]:
 
 def python_of_clax() -> Path:
     """The interpreter of CLAX's own environment, which is made once."""
-    install = ("--require-hashes", "--requirement", REQUIREMENTS)
-    return own_python("clax", "CLAX (6 GB, some minutes)", *install)
+    folder = CACHE / "clax"
+    python = folder / "bin" / "python"
+    if not (folder / "installed").exists():
+        progress("making the environment of CLAX (6 GB, some minutes)")
+        venv.create(folder, with_pip=True, clear=True)
+        install = ("install", "--quiet", "--require-hashes", "--requirement", REQUIREMENTS)
+        subprocess.run([python, "-m", "pip", *install], check=True)
+        (folder / "installed").touch()
+    return python
 
 
 def write_files(*, log: str) -> dict:

@@ -15,9 +15,8 @@ from hashlib import sha256
 from itertools import islice
 
 import numpy as np
-from pyarrow import feather
 
-from benchmarks.counting import THREADS
+from benchmarks.counting import THREADS, group_by
 from benchmarks.measure import CACHE, child, peak, seconds
 from twotowers.fits import fitting
 from twotowers.fits.fit import Fit, means_of
@@ -27,10 +26,9 @@ from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior, pseudo_counts
 from twotowers.fitting.statistics import Statistics, Totals, sufficient
 from twotowers.logs.log import Log
-from twotowers.logs.page_arrays import Pages, distinct_arrays, read_page_arrays
+from twotowers.logs.page_arrays import read_page_arrays
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.names import MODELS
-from twotowers.models.protocol import PAGES, ClickModel
 from twotowers.standins.wscd import LAW, generate_pages
 
 SIZES = {
@@ -51,36 +49,20 @@ PUBLISHED = {
     "dctr": 135, "rctr": 56, "gctr": 53,
 }  # fmt: skip
 """Seconds of CLAX on an NVIDIA A6000 at 10 M sessions of WSCD-2012."""
-GROUP_BY = """
-CREATE TABLE pairs AS SELECT query, document, count(*) AS shown, count_if(click) AS clicks
-FROM (SELECT query, unnest(documents) AS document, unnest(clicks) AS click
-      FROM read_parquet('{path}'))
-GROUP BY query, document
-"""
 
 
 def run(*, sessions: int, held_out: int) -> Iterator[dict]:
     """Yield a row for each scan, for each fit, and for the standard errors of each."""
-    log, read = log_of(sessions, held_out), {}
+    log = log_of(sessions, held_out)
     scan = child("benchmarks.counting:time_scan", path=f"{log}/train.parquet")
     yield {"what": "plain scan", **scan}
     yield {"what": "group-by, DuckDB", **child(f"{HERE}:time_group_by", log=log)}
     for name in MODELS:
-        if needs_pages(model_of(name)[1]) and not read:
-            progress(f"reading {sessions:,} sessions into memory")
-            read = child(f"{HERE}:time_read", log=log)
         progress(f"fitting {name} to {sessions:,} sessions")
-        measured = child(f"{HERE}:time_fit", log=log, name=name)
-        yield {"what": "fit", "model": name, "sessions": sessions, **with_reading(measured, read)}
-    for name in (name for name in MODELS if model_of(name)[1].counts is None):
-        progress(f"errors of {name} at {sessions:,} sessions")
-        measured = child(f"{HERE}:time_errors", log=log, name=name)
-        yield {"what": "errors", "model": name, "sessions": sessions, **measured}
-
-
-def needs_pages(model: ClickModel) -> bool:
-    """Whether a fit needs the pages in memory; else it needs counts of the file only."""
-    return model.statistics == PAGES and model.counts is None
+        row = {"model": name, "sessions": sessions}
+        yield {"what": "fit", **row, **child(f"{HERE}:time_fit", log=log, name=name)}
+        if model_of(name)[1].counts is None:
+            yield {"what": "errors", **row, **child(f"{HERE}:time_errors", log=log, name=name)}
 
 
 def progress(what: str) -> None:
@@ -116,39 +98,18 @@ def time_group_by(*, log: str) -> dict:
     import duckdb
 
     with duckdb.connect(config={"memory_limit": MEMORY, "threads": THREADS}) as connection:
-        query = GROUP_BY.format(path=f"{log}/train.parquet")
-        return {"seconds": seconds(lambda: connection.execute(query))}
-
-
-def time_read(*, log: str) -> dict:
-    """Seconds from the file to distinct pages, which are kept for the fits of several models."""
-    start = time.perf_counter()
-    pages = distinct_arrays(Log.read(f"{log}/train.parquet"), positions=LENGTH)
-    measured = {"read": time.perf_counter() - start}
-    arrays = {name: value for name, value in vars(pages).items() if name not in ("ids", "bias")}
-    np.savez(f"{log}/pages.npz", **arrays)
-    feather.write_feather(pages.ids, f"{log}/pairs.feather")
-    return measured | {"distinct": len(pages.number)}
+        query = group_by(f"{log}/train.parquet", "query, document")
+        return {"seconds": seconds(lambda: connection.execute(f"CREATE TABLE pairs AS {query}"))}
 
 
 def time_fit(*, log: str, name: str) -> dict:
-    """Seconds from the file, or from distinct pages, to parameters; and held-out perplexity."""
-    model, measured, start = model_of(name)[1], {}, time.perf_counter()
-    if needs_pages(model):
-        with np.load(f"{log}/pages.npz") as file:
-            arrays = dict(file)
-        arrays["pairs"] = int(arrays["pairs"])
-        pages, pairs = Pages(**arrays), feather.read_table(f"{log}/pairs.feather")
-        start = time.perf_counter()
-        statistics = Statistics.of_pages(model, pages)
-        measured["statistics"] = time.perf_counter() - start
-    else:
-        statistics, pairs = sufficient(model, Log.read(f"{log}/train.parquet"), LENGTH)
-        measured |= {"read": time.perf_counter() - start, "statistics": 0.0}
-    counted, start = isinstance(statistics, Totals), time.perf_counter()
+    """Seconds from the file to statistics, and on to parameters; and held-out perplexity."""
+    model, start = model_of(name)[1], time.perf_counter()
+    statistics, pairs = sufficient(model, Log.read(f"{log}/train.parquet"), LENGTH)
+    counted, read = isinstance(statistics, Totals), time.perf_counter()
     estimate = estimated(statistics, PRIOR, TOLERANCE)
-    measured |= {"estimation": time.perf_counter() - start, "fit_gb": peak(), "pairs": len(pairs)}
-    measured |= {} if counted else {"rows": len(statistics.number)}
+    measured = {"read": read - start, "seconds": time.perf_counter() - start, "fit_gb": peak()}
+    measured |= {"pairs": len(pairs)} | ({} if counted else {"rows": len(statistics.number)})
     fitted = Fit(name, model, LENGTH, estimate, pairs)
     test = read_page_arrays(f"{log}/test.parquet", positions=LENGTH)
     measured |= {"cycles": max(len(estimate.history) - 1, 0), **means_of(*fitted.losses(test))}
@@ -164,15 +125,6 @@ def estimated(statistics: Statistics | Totals, prior: Prior, tolerance: float) -
     if statistics.model.counts is not None:
         return fit_counts(statistics, prior=prior)
     return fit_em(statistics, prior=prior, tolerance=tolerance)
-
-
-def with_reading(fit: dict, read: dict) -> dict:
-    """A fit's row, to which the seconds and memory of reading its log are added."""
-    if "read" in fit:
-        read = {"peak_gb": 0.0}
-    both = {**read, **fit}
-    both["fit_gb"] = max(read["peak_gb"], fit["fit_gb"])
-    return both | {"seconds": both["read"] + both["statistics"] + both["estimation"]}
 
 
 def against_clax(rows: list[dict]) -> list[dict]:

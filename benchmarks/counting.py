@@ -97,14 +97,17 @@ def count_here(path: str, out: str) -> None:
     write_counts(out, log.portions(["split", *CELL]), log.seen)
 
 
+def group_by(path: str, keys: str) -> str:
+    """DuckDB's count of impressions and clicks."""
+    counts = "count(*) AS impressions, count_if(click) AS clicks"
+    return f"SELECT {keys}, {counts} FROM ({PAGES.format(path=path)}) GROUP BY {keys}"
+
+
 def count_duckdb(path: str, out: str) -> None:
     config = {"memory_limit": MEMORY, "threads": THREADS, "temp_directory": out + ".spill"}
     with duckdb.connect(config=config | {"preserve_insertion_order": False}) as connection:
-        connection.execute(
-            f"COPY (SELECT {KEYS}, count(*) AS impressions, count_if(click) AS clicks "
-            f"FROM ({PAGES.format(path=path)}) GROUP BY {KEYS} ORDER BY {KEYS}) "
-            f"TO '{out}' (FORMAT parquet, COMPRESSION zstd)"
-        )
+        counts = f"{group_by(path, KEYS)} ORDER BY {KEYS}"
+        connection.execute(f"COPY ({counts}) TO '{out}' (FORMAT parquet, COMPRESSION zstd)")
     shutil.rmtree(out + ".spill", ignore_errors=True)
 
 

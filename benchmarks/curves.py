@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from benchmarks.counting import LENGTH, PAGES
+from benchmarks.counting import LENGTH, group_by
 from benchmarks.measure import CACHE, ONE_THREAD, child, seconds
 from twotowers.analysis.identification import identify
 from twotowers.analysis.propensities import CONDITIONAL, SEQUENTIAL, propensities
@@ -19,13 +19,7 @@ from twotowers.logs.click_log import read_log
 SIZES = {"full": {"pages": [10**5, 10**6, 10**7]}, "quick": {"pages": [2000]}}
 PAGES_OF_A_QUERY = 10
 """On average."""
-
-
-def group_by(path: str) -> None:
-    """DuckDB's count of a log into cells."""
-    select = "SELECT query, document, position, count(*), count_if(click)"
-    rows = f"FROM ({PAGES.format(path=path)}) GROUP BY ALL ORDER BY ALL"
-    duckdb.sql(f"{select} {rows}").fetchnumpy()
+CELLS = "query, document, position"
 
 
 def sequential(path: str) -> None:
@@ -36,7 +30,7 @@ def sequential(path: str) -> None:
 
 
 PROGRAMS: dict[str, Callable[[str], object]] = {
-    "duckdb": group_by,
+    "duckdb": lambda path: duckdb.sql(f"{group_by(path, CELLS)} ORDER BY {CELLS}").fetchnumpy(),
     "identify": lambda path: str(identify(path)),
     CONDITIONAL: lambda path: propensities(read_log(path, ordered=True), estimator=CONDITIONAL),
     SEQUENTIAL: sequential,

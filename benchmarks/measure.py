@@ -8,7 +8,6 @@ import platform
 import subprocess
 import sys
 import time
-import venv
 from collections.abc import Callable
 from datetime import date
 from importlib import import_module
@@ -55,18 +54,6 @@ def child(
         check=True,
     )
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def own_python(name: str, about: str, *install: str | Path) -> Path:
-    """The interpreter of an environment of its own, made once; `install` is what pip is told."""
-    folder = CACHE / name
-    python = folder / "bin" / "python"
-    if not (folder / "installed").exists():
-        print(f"making the environment of {about}", file=sys.stderr)
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *install], check=True)
-        (folder / "installed").touch()
-    return python
 
 
 def peak() -> float:

@@ -14,17 +14,17 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable
-from itertools import islice
 
 import numpy as np
+import pyarrow as pa
 
 from twotowers.experiment.components import build_model
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.fitting.steps import EMState
-from twotowers.logs.opening import open_log
+from twotowers.logs.click_log import read_log
+from twotowers.logs.page_arrays import page_arrays
 from twotowers.models.names import MODELS as SHORT
 from twotowers.models.page import last_clicks
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
@@ -56,18 +56,11 @@ PRIOR = Prior(1, 2)
 
 def main(folder: str, path: str, most: int, rounds: int) -> None:
     # PyClick's own parser reads the contest's file, which the sample is not.
-    pages = (page for batch in open_log(path, "yandex").batches for page in batch.to_pylist())
-    sessions = sessions_of(folder, islice(pages, most))
-    pairs, rows = {}, []
-    for session in sessions:
-        own = [pairs.setdefault((session.query, r.id), len(pairs)) for r in session.web_results]
-        rows.append((own, [bool(result.click) for result in session.web_results]))
-    length = max(len(own) for own, _ in rows)
-    pair, clicks = np.zeros((len(rows), length), int), np.zeros((len(rows), length), bool)
-    where = np.zeros(clicks.shape, bool)
-    for row, (own, clicked) in enumerate(rows):
-        pair[row, : len(own)], clicks[row, : len(own)] = own, clicked
-        where[row, : len(own)] = True
+    log = read_log(path, format="yandex")
+    length = log.longest
+    read = page_arrays(log, positions=length)
+    pair, clicks, where = (each[:most] for each in (read.pair, read.clicks, read.where))
+    sessions = sessions_of(folder, read.ids, pair, clicks, where)
     pages, last = distinct_pages(pair, clicks, where), last_clicks(clicks)
     for name, (ours, parts) in MODELS.items():
         home = HOMES.get(name, name)
@@ -103,17 +96,18 @@ def main(folder: str, path: str, most: int, rounds: int) -> None:
         print(f"{name:5} {words}; {seconds:.1f} s and {own_seconds:.2f} s", flush=True)
 
 
-def sessions_of(pyclick: str, pages: Iterable[dict]) -> list:
+def sessions_of(pyclick: str, ids: pa.Table, *arrays: np.ndarray) -> list:
     """Pages as PyClick's sessions, from a checkout of it."""
     sys.path.insert(0, pyclick)
     from pyclick.search_session.SearchResult import SearchResult
     from pyclick.search_session.SearchSession import SearchSession
 
+    query, document = (ids[name].to_pylist() for name in ("query", "document"))
     sessions = []
-    for page in pages:
-        session = SearchSession(page["query"])
-        results = zip(page["documents"], map(int, page["clicks"]), strict=True)
-        session.web_results = [SearchResult(*each) for each in results]
+    for pair, clicks, where in zip(*arrays, strict=True):
+        session = SearchSession(query[pair[0]])
+        shown = zip(pair[where], clicks[where], strict=True)
+        session.web_results = [SearchResult(document[each], int(click)) for each, click in shown]
         sessions.append(session)
     return sessions
 

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 from scipy.special import expit
 
-from benchmarks.beside_clax import TRAINING, python_of_clax, write_pages
+from benchmarks.beside_clax import TRAINING, python_of_clax
 from benchmarks.counting import write_drawn
 from benchmarks.measure import CACHE, child
 
@@ -37,21 +36,19 @@ def run(*, sizes: list[int], queries: int, clax: bool) -> Iterator[dict]:
     python = python_of_clax() if clax else None
     for pages in sizes:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            compared = clax and pages == min(sizes)
-            how = {"folder": scratch, "pages": pages, "queries": queries, "clax": compared}
-            child("benchmarks.streaming:generate", **how)
+            child("benchmarks.streaming:generate", folder=scratch, pages=pages, queries=queries)
             for model in MODELS:
                 row = {"model": model, "sessions": pages}
                 ours = child("benchmarks.streaming:time_fit", folder=scratch, model=model)
                 yield row | {"by": "ours"} | ours
-                if compared:
+                if clax and pages == min(sizes):
                     how = {"log": scratch, "name": model, "layers": LAYERS, **TRAINING}
                     peer = child("benchmarks.clax.clickmodels:fit_log", python=python, **how)
                     about = {"by": "CLAX", "how": "pages are in memory", "seconds": peer["file"]}
                     yield row | about | peer
 
 
-def generate(*, folder: str, pages: int, queries: int, clax: bool) -> dict:
+def generate(*, folder: str, pages: int, queries: int) -> dict:
     """Write two logs of users who examine rank k with chance 1 / k, and a table of features."""
     rng = np.random.default_rng(0)
     features = rng.normal(size=(queries * CANDIDATES, WIDTH)).astype(np.float32)
@@ -70,18 +67,7 @@ def generate(*, folder: str, pages: int, queries: int, clax: bool) -> dict:
 
     for name, number in (("train", pages), ("test", min(HELD_OUT, pages // 10))):
         write_drawn(Path(folder) / f"{name}.parquet", number, draw)
-        if clax:
-            _write_for_clax(Path(folder) / f"{name}.parquet")
     return {}
-
-
-def _write_for_clax(path: Path) -> None:
-    table = pq.read_table(path, columns=["documents", "clicks"])
-    documents, clicks = (
-        column.combine_chunks().flatten().to_numpy(zero_copy_only=False) for column in table.columns
-    )
-    target = path.with_name(f"{path.stem}-clax.parquet")
-    write_pages(str(target), query_doc_ids=documents, clicks=clicks)
 
 
 def time_fit(*, folder: str, model: str) -> dict:

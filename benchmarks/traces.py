@@ -19,14 +19,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-COMMANDS = {
-    "fit --model dctr": ["fit", "--model", "dctr"],
-    "fit --model dbn": ["fit", "--model", "dbn"],
-    "propensities": ["propensities"],
-    "identify": ["identify"],
-    "weights": ["weights", "--out", "weights.csv"],
-    "diagnose": ["diagnose", "--out", "page.html"],
-}
+COMMANDS = (
+    *("fit --model dctr", "fit --model dbn", "propensities", "identify"),
+    *("weights --out weights.csv", "diagnose --out page.html"),
+)
 
 
 def write_log(path: Path, pages: int) -> None:
@@ -84,9 +80,9 @@ def run(pages: int = 3_333) -> Iterator[dict]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clicks.csv"
         write_log(path, pages)
-        for name, command in COMMANDS.items():
-            command = [str(Path(folder) / each) if "." in each else each for each in command]
-            yield {"command": name, **traced(command, path)}
+        for command in COMMANDS:
+            words = [str(Path(folder) / each) if "." in each else each for each in command.split()]
+            yield {"command": command, **traced(words, path)}
 
 
 if __name__ == "__main__":

@@ -59,12 +59,12 @@ class Keys(GenerateJsonSchema):
 def schema_of(kind: Any) -> dict[str, Any]:
     """The JSON schema of a class, in which a part of a paper may be named instead."""
     schema = kind.model_json_schema(by_alias=True, schema_generator=Keys)
-    for name in ("log", "training"):
-        setting = schema.get("$defs", {}).get("Setting", {}).get("properties", {})
-        if name in setting:
-            setting[name] = {"type": "string", "description": setting[name].get("description", "")}
     if kind is PaperFile:
-        _add_matrix(schema["$defs"]["Setting"], schema["$defs"]["Model"])
+        setting = schema["$defs"]["Setting"]
+        for name in ("log", "training"):
+            named = setting["properties"][name]
+            setting["properties"][name] = {"type": "string", "description": named["description"]}
+        _add_matrix(setting, schema["$defs"]["Model"])
         schema["$defs"]["SimulatedLog"]["required"].remove("sessions")  # The scale may have them.
     return schema
 
@@ -105,23 +105,20 @@ def reference() -> Iterator[str]:
 
 
 def _keys(schema: Mapping[str, Any], section: str, seen: dict[str, str]) -> Iterator[str]:
-    """A line per key. Keys that another section has described alike are named together.
+    """A line per key. Keys that are described alike, here or in the same other section, share one.
 
-    `seen` has the section of each line; new lines are added.
+    `seen` has the section of each description; new ones are added.
     """
     required = schema.get("required", schema.get("then", {}).get("required", []))
-    alike: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {}
     for key, each in schema["properties"].items():
-        text = _first_sentence(each)
         name = f"**`{key}`**" if key in required else f"`{key}`"
         values = f"{_words(each)}{'' if key in required else _default(each)}".strip()
-        line = f"- {name}: {values}{'. ' if values else ''}{text}".strip()
-        if seen.setdefault(line, section) == section:
-            yield line
-        else:
-            alike.setdefault(seen[line], []).append(name)
-    for other, names in alike.items():
-        yield f"- {', '.join(names)}: as in [{other}](#{other.lower()})."
+        text = f"{values}{'. ' if values else ''}{_first_sentence(each)}"
+        if (other := seen.setdefault(f"{name}: {text}", section)) != section:
+            text = f"as in [{other}](#{other.lower()})."
+        lines.setdefault(text, []).append(name)
+    yield from (f"- {', '.join(names)}: {text}".rstrip() for text, names in lines.items())
 
 
 def _first_sentence(each: Mapping[str, Any]) -> str:

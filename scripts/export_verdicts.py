@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +15,7 @@ import pandas as pd
 from scripts.filling import fill_page, markdown
 from scripts.runner import paper_module
 from twotowers.claims import published
-from twotowers.claims.claims import CONTRADICTED, REPRODUCED, Claims
+from twotowers.claims.claims import CONTRADICTED, REPRODUCED
 from twotowers.claims.data_provenance import REAL, SIMULATION
 from twotowers.claims.judging import AUTHORS, authors_of, on_authors
 from twotowers.experiment.matrix import item_needs
@@ -36,28 +35,19 @@ SHOWN = ("laptop", "ten_seeds-laptop")
 
 
 def main() -> None:
-    write({**of_records(), "authors": of_authors(papers())})
-
-
-def papers(root: Path = ROOT) -> list[str]:
-    """The papers that claim something."""
-    return sorted(path.parent.name for path in root.glob("papers/*/claims.py"))
-
-
-@cache
-def claims_of(paper: str) -> Claims:
-    return paper_module(paper, "claims").CLAIMS
+    papers = sorted(path.parent.name for path in ROOT.glob("papers/*/claims.py"))
+    write({**of_records(), "authors": of_authors(papers)})
 
 
 def records(root: Path = ROOT) -> pd.DataFrame:
     """All recorded verdicts, with `paper`, the `name` of the record, and `origin`."""
     tables = []
-    for paper in papers(root):
-        origins = {claim.id: claim.origin for claim in claims_of(paper)}
-        for path in sorted(root.glob(f"papers/{paper}/recorded/*.csv")):
-            table = pd.read_csv(path, dtype=str, keep_default_na=False)
-            table = table.assign(paper=paper, name=path.stem, origin=table["claim"].map(origins))
-            tables.append(table.dropna(subset="origin"))  # A claim may be gone.
+    for path in sorted(root.glob("papers/*/recorded/*.csv")):
+        paper = path.parts[-3]
+        origins = {claim.id: claim.origin for claim in paper_module(paper, "claims").CLAIMS}
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        table = table.assign(paper=paper, name=path.stem, origin=table["claim"].map(origins))
+        tables.append(table.dropna(subset="origin"))  # A claim may be gone.
     return pd.concat(tables, ignore_index=True)
 
 
@@ -175,7 +165,7 @@ def of_authors(names: Iterable[str]) -> pd.DataFrame:
         if given is None or given.empty:
             continue
         given, claims = given.assign(stands_on=REAL), {"fails": [], PARTLY: []}
-        for claim in claims_of(paper):
+        for claim in paper_module(paper, "claims").CLAIMS:
             if claim.against_printed:
                 continue
             own = authors_of(claim, given, needs)

@@ -26,8 +26,7 @@ def fill_page(path: Path, tables: Mapping[str, str]) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def markdown(heads: Iterable[str], rows: Iterable[Sequence[object]], align: str = "---") -> str:
-    """A table. All columns but the first are aligned as `align` says, such as `---:`."""
-    heads = list(heads)
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table."""
     head, *body = (f"| {' | '.join(map(str, line))} |" for line in [heads, *rows])
-    return "\n".join([head, f"|---{f'|{align}' * (len(heads) - 1)}|", *body])
+    return "\n".join([head, "|---" * len(heads) + "|", *body])

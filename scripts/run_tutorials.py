@@ -19,7 +19,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import chdir, redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
@@ -85,12 +84,10 @@ def _near(one: str, other: str) -> bool:
 def main() -> None:
     """Run all tutorials, and write them."""
     for page in PAGES:
-        start = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             text = ran(page.read_text(encoding="utf-8"), Path(folder))
-        took = f"took {time.perf_counter() - start:.0f} seconds"
         with atomic(page) as temporary:
-            temporary.write_text(re.sub(r"took \d+ seconds", took, text), encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -41,11 +41,13 @@ class Pages(Dataset):
     def __init__(self, path: str, features: np.ndarray | None = None):
         """Read the columns query_doc_ids and clicks of a parquet file.
 
-        `features` [pairs, width] are given to the model instead of the numbers of pairs.
+        `features` [documents, width] are given to the model instead of numbers of pairs, by the
+        column documents.
         """
         self.features = features
         table = pq.read_table(path)
-        columns = (table[name].combine_chunks() for name in ("query_doc_ids", "clicks"))
+        number = "query_doc_ids" if features is None else "documents"
+        columns = (table[name].combine_chunks() for name in (number, "clicks"))
         self.pair, self.clicks = (
             column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
             for column in columns
@@ -141,9 +143,10 @@ def fit_log(
     """
     start = time.perf_counter()
     features = None if layers is None else np.load(f"{log}/features.npy")
-    train = Pages(f"{log}/train-clax.parquet", features)
+    end = "-clax" if features is None else ""
+    train = Pages(f"{log}/train{end}.parquet", features)
     reading = time.perf_counter() - start
-    test = Pages(f"{log}/test-clax.parquet", features)
+    test = Pages(f"{log}/test{end}.parquet", features)
     validation = Subset(test, range(min(VALIDATION, len(test))))
     torch.manual_seed(0)
     if features is not None:

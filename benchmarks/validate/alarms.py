@@ -24,18 +24,14 @@ import pyarrow as pa
 
 from benchmarks.pages import table
 from benchmarks.validate.coverage import SETTINGS, draw_pages
-from benchmarks.validate.study import RESULTS, Study
-from twotowers.claims.statistics import select
+from benchmarks.validate.study import Study
 from twotowers.diagnosis import rules
 from twotowers.diagnosis.evidence import gather
 from twotowers.logs.click_log import read_log
 from twotowers.root import ROOT
 
 STOPS, NOTICED, WRONG_FORM, SILENT = 0.03, 0.95, 0.05, 0.2
-FIRST = 100
-"""Seed; those below were seen."""
 PAGE = ROOT / "docs" / "diagnosis.md"
-REAL = {"mq2008": "MQ2008", "mslr_sample": "sample of MSLR-WEB30K"}
 JUDGED = (
     *("sparse", "sparse, following", "sparse, known, high rate", "sparse, additive"),
     *("sparse, additive, known", "sparse, cascade", "dense, cascade"),
@@ -81,24 +77,11 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     return means.reset_index()
 
 
-STUDIES = {"alarms": Study("diagnosis", "setting", JUDGED, one_draw, summary, 20, FIRST)}
-
-
-def misfits() -> list[dict]:
-    """How often Hausman's test of a linear tower raises an alarm, by simulated or real setting."""
-    simulated, real = (pd.read_csv(RESULTS / f"{name}.csv") for name in ("misfit", "misfit_real"))
-    rows = []
-    for name, own in simulated[simulated["tested"] > 0].groupby("setting", sort=False):
-        error = f"{own['error'].min():.2f} to {own['error'].max():.2f}"
-        rows.append({"log": name, "draws": own["draws"].max(), "error": error, "each": own})
-    for data, own in real.groupby("data"):
-        words = f"{REAL[data]}: {', '.join(own['law'])}"
-        rows.append({"log": words, "draws": own["tests"].max(), "each": own})
-    return [row | {"alarms": ", ".join(map(str, row["each"]["alarms"]))} for row in rows]
+STUDIES = {"alarms": Study("diagnosis", "setting", JUDGED, one_draw, summary, 20, 100)}
+"""Seeds below 100 were seen."""
 
 
 def tables() -> dict[Path, dict[str, str]]:
-    times = select(pd.read_csv(RESULTS / "diagnosis_times.csv"), rows=[10**6, 10**8])
     return {
         PAGE: {
             "diagnosis": table(
@@ -107,12 +90,6 @@ def tables() -> dict[Path, dict[str, str]]:
                 "odds are better = odds : .2f | form is undecided = undecided : .2f | "
                 "green, and wrong = silent : .2f | odds ratio = ratio : .2f | "
                 "meets the limits = meets : ?",
-            ),
-            "misfit": table(misfits(), "model; or data: relevance = log | draws | alarms | error"),
-            "times": table(
-                times.to_dict("records"),
-                "rows : , | program | seconds : .3g | seconds on cores = cpu : .3g | "
-                "GB = peak_gb : .3g",
-            ),
+            )
         }
     }

@@ -36,7 +36,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.pages import table, yes
-from benchmarks.validate.study import RESULTS, Study
+from benchmarks.validate.study import Study
 from twotowers.claims.statistics import frequency_interval
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.harvesting import harvest
@@ -259,9 +259,6 @@ STUDIES = {"coverage": Study("propensities", "setting", SETTINGS, one_draw, summ
 
 def tables() -> dict[Path, dict[str, str]]:
     rows = judged(STUDIES["coverage"].table())
-    priors = pd.read_csv(RESULTS / "propensities_priors.csv")  # of a study that is gone
-    priors = priors[priors["relevance"] == "following"]
-    priors = priors[priors["estimator"].str.contains("truth|conditional|EM")]
     return {
         PAGE: {
             "coverage": table(
@@ -274,10 +271,6 @@ def tables() -> dict[Path, dict[str, str]]:
                 of_estimators(rows),
                 "estimator | coverage, product users = product | "
                 "coverage, additive users = additive | largest bias = bias : .2f | length",
-            ),
-            "priors": table(
-                priors.to_dict("records"),
-                "estimator | at 2 = 2 : .2f | at 3 = 3 : .2f | at 5 = 5 : .2f | at 10 = 10 : .2f",
             ),
         }
     }

@@ -19,8 +19,8 @@ import pandas as pd
 import pyarrow as pa
 
 import twotowers as tt
+from benchmarks.pages import table
 from benchmarks.validate.study import Study
-from scripts.filling import markdown
 from twotowers.claims.metrics import ndcg
 from twotowers.claims.statistics import over_seeds
 from twotowers.datasets.letor import read_letor
@@ -31,8 +31,8 @@ from twotowers.randomness import stream
 from twotowers.root import ROOT
 
 DOCS = ROOT / "docs"
-PAGES, SESSIONS = 10_000, 100
-"""Pages of a log that is graded, and sessions of each query of one that rankers learn from."""
+PAGES, QUERIES, SESSIONS = 10_000, 500, 100
+"""Pages and queries of a log that is graded; sessions of a query of one that rankers learn from."""
 SHOWN = 10
 EXAMINATION = 1 / np.arange(1, SHOWN + 1)
 TITLES = {
@@ -52,31 +52,29 @@ USERS = ("position-based", "cascade", "satisfied")
 EVIDENCE = (0, 3, 10, 30, 100, np.inf)
 
 
-def pages_of(
-    user: str, seed: int, pages: int = PAGES, queries: int = 500
-) -> tuple[pa.Table, pd.DataFrame]:
+def pages_of(user: str, seed: int) -> tuple[pa.Table, pd.DataFrame]:
     """Pages of ten of 14 documents of a query, sorted by relevance with noise; and the truth.
 
     Queries have the traffic of a power law, so documents have little and much evidence.
     """
     rng = stream("benchmark of judgments", user, seed)
-    relevance = np.round(rng.beta(0.6, 2, (queries, 14)), 6)
-    traffic = 1 / np.arange(1, queries + 1)
-    query = rng.choice(queries, pages, p=traffic / traffic.sum())
-    noisy = relevance[query] + rng.normal(0, 0.3, (pages, 14))
+    relevance = np.round(rng.beta(0.6, 2, (QUERIES, 14)), 6)
+    traffic = 1 / np.arange(1, QUERIES + 1)
+    query = rng.choice(QUERIES, PAGES, p=traffic / traffic.sum())
+    noisy = relevance[query] + rng.normal(0, 0.3, (PAGES, 14))
     order = np.argsort(-noisy, 1)[:, :SHOWN]
     attraction = np.take_along_axis(relevance[query], order, 1)
     uniform, clicks = rng.random(order.shape), np.zeros(order.shape, bool)
-    reading, seen = np.ones(pages, bool), np.zeros(relevance.shape, int)
+    reading, seen = np.ones(PAGES, bool), np.zeros(relevance.shape, int)
     for place in range(SHOWN):
         examined = reading
         if user == "position-based":
-            examined = rng.random(pages) < EXAMINATION[place]
+            examined = rng.random(PAGES) < EXAMINATION[place]
         np.add.at(seen, (query, order[:, place]), examined)
         clicks[:, place] = examined & (uniform[:, place] < attraction[:, place])
         # Who is satisfied by a click stops, and others read on with .85; a cascade ends by a click.
-        stop = clicks[:, place] & (rng.random(pages) < {"cascade": 1.0}.get(user, 0.6))
-        reading = reading & ~stop & (rng.random(pages) < 0.85)
+        stop = clicks[:, place] & (rng.random(PAGES) < {"cascade": 1.0}.get(user, 0.6))
+        reading = reading & ~stop & (rng.random(PAGES) < 0.85)
     table = pa.table({"query": query, "documents": order.tolist(), "clicks": clicks.tolist()})
     asked, document = np.indices(relevance.shape).reshape(2, -1)
     truth = {"query": asked, "document": document, "truth": relevance.ravel()}
@@ -185,7 +183,7 @@ def trees(**options) -> dict:
             "deterministic": True, "num_threads": 1, **options}  # fmt: skip
 
 
-def debias(case: str, seed: int, sessions: int = SESSIONS, rounds: int = 150) -> list[dict]:
+def debias(case: str, seed: int, rounds: int = 150) -> list[dict]:
     """A row per method: nDCG@10 on the labels of test queries. A case is NAME or NAME=FOLDER."""
     name, _, folder = case.partition("=")
     train, test, largest = rankings_of(name, Path(folder) if folder else None)
@@ -200,7 +198,7 @@ def debias(case: str, seed: int, sessions: int = SESSIONS, rounds: int = 150) ->
     scores = production.predict(train.features)
     scores = (scores - scores.mean()) / scores.std()
     pages = [
-        _pages(starts[k], starts[k + 1], scores, chance, sessions, rng) for k in range(queries)
+        _pages(starts[k], starts[k + 1], scores, chance, SESSIONS, rng) for k in range(queries)
     ]
     rows = pd.concat(pages, ignore_index=True)
     by = rows.groupby(["query", "document", "position"], as_index=False)["clicks"]
@@ -217,7 +215,7 @@ def debias(case: str, seed: int, sessions: int = SESSIONS, rounds: int = 150) ->
         models[label] = _regression(features, rate, pairs["impressions"], rounds=rounds).predict
     models |= _lists(train, rows, rounds)
     return [
-        {"data": name, "seed": seed, "sessions": sessions, "method": method,
+        {"data": name, "seed": seed, "sessions": SESSIONS, "method": method,
          "ndcg": _ndcg(predict(test.features), test)}
         for method, predict in models.items()
     ]  # fmt: skip
@@ -309,7 +307,9 @@ def judgment_tables() -> dict[str, str]:
     own = rows[(rows["grader"] == "pbm") & (rows["user"] == "position-based")]
     own = own[own["evidence"] != "all"].rename(columns={"evidence": "examinations from"})
     by = own.groupby("examinations from", sort=False)[["pairs", "error", "covered"]].mean()
-    return {"judgments": _table(wide.reset_index()), "evidence": _table(by.reset_index())}
+    columns = "examinations from | pairs : ,.0f | error : .3f | covered : .3f"
+    evidence = table(by.reset_index().to_dict("records"), columns)
+    return {"judgments": _table(wide), "evidence": evidence}
 
 
 def seen_tables() -> dict[str, str]:
@@ -317,7 +317,7 @@ def seen_tables() -> dict[str, str]:
     curve = rows.groupby("documents", sort=False)[[*map(str, PLACES)]].mean()
     curve = curve.rename(columns="examination at {}".format)
     curve.loc["truth"] = EXAMINATION[np.subtract(PLACES, 1)]
-    return {"seen-curve": _table(curve.reset_index())}
+    return {"seen-curve": _table(curve, " : .3f")}
 
 
 def debiasing_tables() -> dict[str, str]:
@@ -330,8 +330,8 @@ def debiasing_tables() -> dict[str, str]:
     long = pd.DataFrame(gains).melt(var_name="methods", ignore_index=False).reset_index()
     band = over_seeds(long, ["methods", "data"]).set_index(["methods", "data"])
     texts = band.apply(lambda b: f"{b['value']:.3f} ({b['low']:.3f} to {b['high']:.3f})", axis=1)
-    gained = texts.unstack("data").loc[list(gains)].reset_index()
-    return {"debiasing": _table(wide.reset_index()), "debiased": _table(gained)}
+    gained = texts.unstack("data").loc[list(gains)]
+    return {"debiasing": _table(wide), "debiased": _table(gained)}
 
 
 def _over_seeds(rows: pd.DataFrame, name: str, by: list[str]) -> pd.DataFrame:
@@ -341,10 +341,7 @@ def _over_seeds(rows: pd.DataFrame, name: str, by: list[str]) -> pd.DataFrame:
     return texts.unstack(by[1])
 
 
-def _table(frame: pd.DataFrame) -> str:
-    def text(value) -> str:
-        if isinstance(value, str):
-            return value
-        return "" if np.isnan(value) else f"{value:.3f}" if value < 10 else f"{value:,.0f}"
-
-    return markdown([*frame], ([text(value) for value in row] for row in frame.to_numpy(object)))
+def _table(frame: pd.DataFrame, form: str = "") -> str:
+    """The index and the columns, all of them in one form."""
+    heads = [frame.index.name, *(f"{column}{form}" for column in frame)]
+    return table(frame.reset_index().to_dict("records"), " | ".join(heads))

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from twotowers.claims.metrics import dcg, mrr, ndcg
+from twotowers.claims.annotated import logged_ndcg, of_each_query
 from twotowers.claims.statistics import select
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
@@ -33,6 +33,7 @@ from twotowers.standins.baidu_texts import document_tokens, query_tokens
 from twotowers.standins.lexical import lexical_features
 from twotowers.standins.wscd import LAW, draw
 
+METRICS = ("dcg@1", "dcg@3", "dcg@5", "dcg@10", "mrr@10", "ndcg@10")
 SEED = 0  # as in twotowers.workflow.descriptions
 RANKS = 10
 COUNTED = ("em-gctr", "em-rctr", "em-dctr", "em-pbm")
@@ -88,10 +89,8 @@ def uva(sessions: int = 40_000, queries: int = 4_000) -> dict:
         for path in files.values():
             vectors.write(path, path.name, name=vectors.NAME, size=sessions, seed=SEED)
         fits = fits_of(files, ("counts-rctr", "features-pbm"))
-
-    def worth(scores: np.ndarray, metric=dcg) -> float:
-        return float(metric(scores, labels, where=whole).mean())
-
+    rankers = chance, documents.score, documents.signal
+    random, policy, knowing = (worth(scores, labels, whole) for scores in rankers)
     ranks, features = map(perplexity, fits.values())
     pairs = sum(len(np.unique(block.documents[block.where])) for block in blocks)
     return {
@@ -103,10 +102,10 @@ def uva(sessions: int = 40_000, queries: int = 4_000) -> dict:
         "sessions with two clicks": (number > 1).mean(),
         "click rate over that of rank 1, ranks 2 to 10": rates[1:] / rates[0],
         "perplexity of RCTR less that of PBM by features": ranks - features,
-        "DCG@10, random order": worth(chance),
-        "nDCG@10, random order": worth(chance, ndcg),
-        "DCG@10, logging policy": worth(documents.score),
-        "DCG@10, a ranker that knows what columns say of labels": worth(documents.signal),
+        "DCG@10, random order": random[3],
+        "nDCG@10, random order": random[5],
+        "DCG@10, logging policy": policy[3],
+        "DCG@10, a ranker that knows what columns say of labels": knowing[3],
     }
 
 
@@ -126,6 +125,12 @@ def baidu(sessions: int = 40_000, queries: int = 1_500) -> dict:
         **orders(world, mixed),
         **annotations(world, mixed, queries),
     }
+
+
+def worth(scores: np.ndarray, labels: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """Mean METRICS."""
+    values = of_each_query(scores, labels, where=where)
+    return np.array([values[name].mean() for name in METRICS])
 
 
 def log_of(world: texts.World) -> dict[str, list[np.ndarray]]:
@@ -193,7 +198,6 @@ def orders(world: texts.World, log: Mapping, pages: int = 4_000) -> dict:
 
     Trees learn it from so many pages of a train part, as those of dehaan2024 do.
     """
-    place = np.arange(1, texts.POSITIONS + 1)
     lists = []
     for part in (1, 0):
         where = log["where"][part][:pages]
@@ -206,23 +210,22 @@ def orders(world: texts.World, log: Mapping, pages: int = 4_000) -> dict:
     score = world.candidates(own).score[each[:, None], log["slot"][0][:pages]]
     target = np.maximum(RANKS - 1 - train.document, 0)
 
-    def accuracy(scores: np.ndarray) -> float:
-        labels = np.broadcast_to(1 / place, where.shape)
-        return float(ndcg(scores, labels, where=where).mean())
-
-    def learnt(features: np.ndarray, others: np.ndarray) -> float:
+    def learnt(features: np.ndarray, others: np.ndarray) -> np.ndarray:
         known = replace(train, features=features)
         predict = fit_lambdamart(known, target, trees=200, leaves=10, learning_rate=0.05)
         scores = np.zeros(where.shape)
         scores[where] = predict(others)
-        return accuracy(scores)
+        return scores
 
     measured = {
-        "the ranker's own scores": accuracy(score),
+        "the ranker's own scores": score,
         "trees on traits of documents": learnt(traits, tested),
         "trees on lexical columns": learnt(train.features, test.features),
     }
-    return {f"nDCG@10 of the logged order: {name}": value for name, value in measured.items()}
+    return {
+        f"nDCG@10 of the logged order: {name}": logged_ndcg(scores, where=where).mean()
+        for name, scores in measured.items()
+    }
 
 
 def annotations(world: texts.World, log: Mapping, queries: int) -> dict:
@@ -232,14 +235,9 @@ def annotations(world: texts.World, log: Mapping, queries: int) -> dict:
     where = np.arange(texts.LARGEST_POOL) < length[:, None]
     labels = world.labels(documents.relevance)
 
-    def worth(scores: np.ndarray) -> np.ndarray:
-        """Mean DCG@1, 3, 5 and 10, MRR@10 and nDCG@10."""
-        gains = [dcg(scores, labels, where=where, topn=k) for k in (1, 3, 5, 10)]
-        gains += [metric(scores, labels, where=where) for metric in (mrr, ndcg)]
-        return np.mean(gains, axis=1)
-
+    judged = labels, where
     rng = stream("calibration of annotations")
-    chance = np.mean([worth(rng.random(labels.shape)) for _ in range(10)], axis=0)
+    chance = np.mean([worth(rng.random(labels.shape), *judged) for _ in range(10)], axis=0)
     agreeing = texts.World(world.sessions, SEED, world.law.but(agreement=1.0))
     asked = np.concatenate(log["query"][1:])
     agreed = agreeing.promise(documents.traits)
@@ -248,10 +246,10 @@ def annotations(world: texts.World, log: Mapping, queries: int) -> dict:
         "annotated queries asked in the train parts": np.isin(query, asked).mean(),
         "shares of labels 0 to 3": (np.bincount(labels[where], minlength=5) / where.sum())[:4],
         "random order: DCG@1, DCG@3, DCG@5, DCG@10, MRR@10, nDCG@10": chance,
-        "BM25: DCG@1, DCG@3, DCG@5, DCG@10, MRR@10": worth(bm25(world, query, where))[:5],
-        "DCG@10, what tokens say of attraction": worth(world.promise(documents.traits))[3],
-        "DCG@10 and nDCG@10, production ranker": worth(documents.score)[[3, 5]],
-        "DCG@10 and nDCG@10, what tokens say of relevance at most": worth(agreed)[[3, 5]],
+        "BM25: DCG@1, DCG@3, DCG@5, DCG@10, MRR@10": worth(bm25(world, query, where), *judged)[:5],
+        "DCG@10, what tokens say of attraction": worth(world.promise(documents.traits), *judged)[3],
+        "DCG@10 and nDCG@10, production ranker": worth(documents.score, *judged)[[3, 5]],
+        "DCG@10 and nDCG@10, what tokens say of relevance at most": worth(agreed, *judged)[[3, 5]],
     }
 
 

@@ -82,7 +82,9 @@ class Sizes(Config):
     """Test sessions."""
 
 
-Overrides = dict[str, dict[str, Any]]
+Overrides = Annotated[
+    dict[str, dict[str, Any]], Field(default={}, description="Overrides of their keys.")
+]
 
 
 class AtScale(Config):
@@ -95,20 +97,13 @@ class AtScale(Config):
     datasets: Annotated[Distinct[str], Field(min_length=1)] | None = None
     """Data sets whose logs are fitted, besides those that a configuration replaces; all if absent.
     An item then shows the settings that are left."""
-    rankers: Overrides = Field(default={})
-    """Overrides of the training of rankers."""
-    training: Overrides = Field(default={})
-    """Overrides of named training settings."""
-    towers: Overrides = Field(default={})
-    """Overrides of named towers."""
-    logs: Overrides = Field(default={})
-    """Overrides of logs' keys."""
-    settings: Overrides = Field(default={})
-    """Overrides of settings' keys."""
-    studies: Overrides = Field(default={})
-    """Overrides of studies' parameters."""
-    items: Overrides = Field(default={})
-    """Overrides of items' keys."""
+    rankers: Overrides
+    training: Overrides
+    towers: Overrides
+    logs: Overrides
+    settings: Overrides
+    studies: Overrides
+    items: Overrides
 
 
 class Scales(Config):
