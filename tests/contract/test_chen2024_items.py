@@ -3,7 +3,6 @@
 from functools import cache, partial
 
 import matplotlib
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -129,20 +128,6 @@ def test_every_printed_number_stands_beside_ours(name, numbers, results):
     assert unpublished.count("--") == item(name).tex(table).count("--") + numbers
 
 
-def test_published_numbers_are_distinguished_by_their_lanes():
-    lanes = [name for name in BANDS if name not in ("value", "sd", "n", "bound")]
-    assert not BANDS.duplicated([*lanes, "bound"]).any()
-    means = published.results("chen2024")
-    assert not means.duplicated(lanes).any()
-    assert means["value"].notna().all()
-    assert (means["seed"] == 0).all()
-    assert set(means["setting"]) <= set(claimed("chen2024")["setting"])
-    ranged = select(BANDS, sweep="features")
-    assert set(ranged["bound"]) == {"<", ">"}
-    one = select(means, setting="k2", method="rate_dla", repair="plain", metric="mcc")
-    assert one["value"].tolist() == [0.707]
-
-
 def test_a_missing_lane_is_named(results):
     whole = results(["k1", "k2", "k3", "k4"])
     with pytest.raises(InputError, match=r"repair: .*'k4'.*'merging'.*expected.*'plain'"):
@@ -151,21 +136,6 @@ def test_a_missing_lane_is_named(results):
         item("fig6").table(whole[whole["components"] != 3], BANDS)
     with pytest.raises(InputError, match=r"method: .*'k2' has no results with this column"):
         item("table1").table(whole.iloc[:0], BANDS)
-
-
-def test_connection_counts_draws_over_seeds_and_repeats():
-    frames = select(claimed("chen2024"), setting="connectivity-yahoo")
-    table = connection.table(frames, BANDS, dataset="yahoo", sweep="contexts")
-    drawn = select(frames, sweep="contexts", metric="connected")
-    for row in select(table, metric="connected").itertuples():
-        values = select(drawn, amount=row.amount)["value"]
-        assert row.n == len(values) == 20
-        assert row.value == pytest.approx(values.mean())
-        # Wilson's interval has its ends where the normal test of a chance has its quantile.
-        for end in (row.low, row.high):
-            if 0 < end < 1:
-                error = (row.value - end) / np.sqrt(end * (1 - end) / 20)
-                assert abs(error) == pytest.approx(1.959964, abs=1e-5)
 
 
 def draws(sweep: str, chances: dict[float, list[int]]) -> pd.DataFrame:

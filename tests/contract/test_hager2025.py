@@ -61,19 +61,6 @@ def test_what_three_seeds_of_this_noise_decide():
     assert (three["verdict"] != UNDECIDED).mean() > 0.5
 
 
-def test_published_results_are_complete_and_named_as_ours():
-    bands = published.bands("hager2025")
-    assert bands["setting"].nunique() == 8
-    per_lane = bands.groupby(["setting", "strength", "temperature", "weighting"])["metric"]
-    # 25 positions, two rankings and a likelihood in every lane: 164 lanes.
-    assert per_lane.size().eq(28).all()
-    assert per_lane.ngroups == 164
-    assert bands["value"].notna().all()
-    assert bands["n"].eq(3).all()
-    one = select(bands, setting="fit-linear", strength=1, temperature=0, position=5)
-    assert one["value"].item() == pytest.approx(-1.557, abs=1e-3)
-
-
 BANDS = published.bands("hager2025")
 FIGURES = ["fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7"]
 # Per figure: settings x strengths x temperatures x positions.

@@ -9,8 +9,7 @@ import re
 import pytest
 
 from tests.browser import check_page, find_chromium, opened
-from tests.sites import RUN, outline, paper, site
-from twotowers.report.overview import write_overview
+from tests.sites import site
 
 pytestmark = pytest.mark.skipif(
     find_chromium() is None, reason="Chromium is not installed (apt-get install chromium)"
@@ -111,26 +110,6 @@ def test_paper_cuts_no_table(overview):
     with opened(overview.parent / "sample2025" / "index.html", A4) as tab:
         tab.call("Emulation.setEmulatedMedia", media="print")
         assert tab.evaluate("document.documentElement.scrollWidth") <= A4
-
-
-def test_a_paper_that_still_runs_shows_the_figures_that_are_there(tmp_path):
-    folder = tmp_path / "sample2025"
-    one = paper(folder)
-    (folder / "fig3.svg").unlink()
-    write_overview(tmp_path, {one["key"]: outline(one)}, **RUN)
-    with opened(tmp_path / "index.html", DESK) as tab:
-        tab.evaluate("Promise.allSettled([...document.images].map(image => image.decode()))")
-        shown = json.loads(
-            tab.evaluate(
-                """JSON.stringify([...document.querySelectorAll(".cards .thumb")].map(
-                  thumb => thumb.querySelector("img")?.getAttribute("src")
-                    ?? getComputedStyle(thumb, "::before").content))"""
-            )
-        )
-    missing = '"not there yet"'
-    figures = ["fig2", "fig3", "fig3a", "fig7"]
-    wanted = [f"sample2025/{name}.svg" if name != "fig3" else missing for name in figures]
-    assert shown == [*wanted, missing, missing, missing], "tables come with the page"
 
 
 def test_dark_pages_are_dark(overview):

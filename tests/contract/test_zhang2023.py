@@ -1,4 +1,4 @@
-"""Zhang et al. (2023): the judges on the printed numbers and on small results, and the items."""
+"""Zhang et al. (2023): winners and stars, the theory and the store, and the items."""
 
 from functools import partial
 from itertools import product
@@ -18,11 +18,13 @@ from papers.zhang2023.winners import (
     POLICIES,
     REMEDIES,
     SOURCES,
+    TUNED,
     better_than_pal,
     on_common_grid,
     winners,
     won,
 )
+from tests.claimed import claimed
 from tests.items import drawing, experiment
 from tests.training import short
 from tests.unit.simulated import POSITIONS as WORLD_POSITIONS
@@ -32,7 +34,6 @@ from twotowers.claims.claims import CONTRADICTED, REPRODUCED, judge
 from twotowers.claims.statistics import paired_p, select
 from twotowers.report.comparison import comparison_view
 
-AUTHORS = published.results("zhang2023")
 BANDS = published.bands("zhang2023")
 JUDGED = {claim.id: claim for claim in CLAIMS}
 
@@ -42,81 +43,28 @@ def on_the_page(name: str, table: pd.DataFrame) -> dict:
     return comparison_view(table, experiment("zhang2023").items[name].highlight, {})
 
 
-# Small results of the shape of ours.
-
-SCALES, RATES, SEEDS, QUERIES = (0.2, 0.6, 1.0), (0.1, 0.3, 0.5), (1, 2), 60
-
-
-def lane_rows(setting, weight, level, lanes, rng):
-    """One lane's evidence, with the queries' nDCG about its level."""
-    of_queries = level + QUERY_LEVEL + 0.01 * rng.normal(size=QUERIES)
-    base = {"setting": setting, "mixing_weight": weight, **lanes}
-    yield {**base, "metric": "ndcg@5", "value": of_queries.mean()}
-    for number, value in enumerate(of_queries):
-        yield {**base, "metric": "query_ndcg@5", "query": number, "value": value}
-    for rank in range(1, 11):
-        bias = -np.log(rank) * (1 + weight)
-        yield {**base, "metric": "position_bias", "position": rank, "value": bias}
-    for epoch in range(1, 6):
-        yield {**base, "metric": "watched_loss", "epoch": epoch, "value": 0.1 + 1 / epoch**3}
-
-
-QUERY_LEVEL = 0.2 * np.random.default_rng(5).normal(size=QUERIES)
-
-
-def small() -> pd.DataFrame:
-    """The printed levels; scale .6 and rate .3 are best by nDCG, .2 and .1 by clicks."""
-    rows = []
-    for seed in SEEDS:
-        rng = np.random.default_rng(seed)
-        level = {
-            (row.setting, row.mixing_weight): row.value
-            for row in select(AUTHORS, metric="ndcg@5").itertuples()
-            if not pd.isna(row.mixing_weight)
-        }
-        level |= {("mslr-product", weight): 0.4 for weight in POLICIES}
-        for (setting, weight), value in level.items():
-            method = setting.split("-")[1]
-            scale = method in ("gradrev", "utility", "prediction")
-            lanes = [{}]
-            if scale:
-                lanes = [{"reversal_scale": each} for each in SCALES]
-            elif method == "drop":
-                lanes = [{"examination_dropout": each} for each in RATES]
-            for place, lane in enumerate(lanes):
-                own = value - 0.02 * abs(place - 1) * (len(lanes) > 1)
-                mine = list(lane_rows(setting, weight, own, lane, rng))
-                chosen = {"setting": setting, "mixing_weight": weight, **lane}
-                mine += [
-                    {**chosen, "metric": "validation_ndcg@5", "value": own},
-                    {**chosen, "metric": "validation_nll", "value": 0.1 + 0.01 * place},
-                ]
-                rows += [{**row, "seed": seed} for row in mine]
-        for scale, rate in product(SCALES, RATES):
-            lane = {"reversal_scale": scale, "examination_dropout": rate}
-            chosen = {"setting": "yahoo-combination", "mixing_weight": 1.0, **lane, "seed": seed}
-            rows += [
-                {**chosen, "metric": "ndcg@5", "value": 0.72},
-                {**chosen, "metric": "validation_ndcg@5", "value": 0.7 + 0.01 * (rate == 0.3)},
-                {**chosen, "metric": "validation_nll", "value": 0.1},
-            ]
-    return pd.DataFrame(rows).astype({"position": "Int64"})
-
-
 @pytest.fixture(scope="module")
 def results() -> pd.DataFrame:
-    return small()
+    """Results on which every claim holds. By clicks, the least reversal and dropout win."""
+    rows = claimed("zhang2023").query("metric != 'validation_nll'")
+    losses = rows[rows["metric"] == "validation_ndcg@5"].assign(metric="validation_nll")
+    losses["value"] = losses[[*TUNED]].sum(axis=1)
+    return pd.concat([rows, losses], ignore_index=True)
 
 
-@pytest.mark.parametrize(("by", "scale", "rate"), [("ndcg", 0.6, 0.3), ("clicks", 0.2, 0.1)])
-def test_two_winners(results, by, scale, rate):
-    for setting, lane, value in [
-        ("mslr-gradrev", "reversal_scale", scale), ("yahoo-drop", "examination_dropout", rate),
-    ]:  # fmt: skip
-        chosen = winners(results, setting, by)
-        assert list(chosen["mixing_weight"]) == sorted(POLICIES)
-        assert set(chosen[lane]) == {value}
-        assert set(won(results, setting, by)[lane]) == {value}
+@pytest.mark.parametrize(
+    ("setting", "lane", "by", "expected"),
+    [
+        ("mslr-gradrev", "reversal_scale", "ndcg", {0.6}),
+        ("mslr-gradrev", "reversal_scale", "clicks", {0.2}),
+        ("yahoo-drop", "examination_dropout", "ndcg", {0.2, 0.3, 0.5}),
+        ("yahoo-drop", "examination_dropout", "clicks", {0.1}),
+    ],
+)
+def test_two_winners(results, setting, lane, by, expected):
+    chosen = winners(results, setting, by)
+    assert list(chosen["mixing_weight"]) == sorted(POLICIES)
+    assert set(chosen[lane]) == set(won(results, setting, by)[lane]) == expected
 
 
 def test_no_setting_wins_by_a_finer_grid(results):
@@ -125,7 +73,8 @@ def test_no_setting_wins_by_a_finer_grid(results):
     found = on_common_grid(fewer, ["yahoo-utility", "yahoo-gradrev", "yahoo-pal"])
     scales = found.groupby("setting")["reversal_scale"].agg(lambda own: set(own.dropna()))
     assert dict(scales) == {
-        "yahoo-utility": {0.6, 1.0}, "yahoo-gradrev": {0.6, 1.0}, "yahoo-pal": set(),
+        "yahoo-utility": {0.4, 0.6, 0.8, 1.0}, "yahoo-gradrev": {0.4, 0.6, 0.8, 1.0},
+        "yahoo-pal": set(),
     }  # fmt: skip
     assert len(select(found, setting="yahoo-pal")) == len(select(results, setting="yahoo-pal"))
 

@@ -7,18 +7,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import beside_clax, clickmodels, gpu, measure, pages
+from benchmarks import beside_clax, clickmodels, measure, pages
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
 from scripts.filling import filled
-from twotowers.claims.longform import write_results
-from twotowers.errors import InputError
 from twotowers.models.names import MODELS
-from twotowers.workflow import records
 
 
 @pytest.fixture
@@ -65,36 +61,6 @@ def test_every_table_has_a_place_and_every_place_a_table():
     for name in pages.TABLES:
         assert f"<!-- {name} -->" in text, name
     assert set(re.findall(r"<!-- /([\w-]+) -->", text)) == set(pages.TABLES)
-
-
-@pytest.fixture
-def results() -> dict:
-    """A row or two of the parts that others are computed from. Every time is a second."""
-    fitted = {"what": "fit", "model": "gctr", "sessions": 10, "read": 1, "seconds": 2}
-    fitted |= {"cycles": 0, "conditional": 1.5, "fit_gb": 1}
-    return {
-        "clickmodels": [
-            {"what": "plain scan", "seconds": 1},
-            {"what": "group-by, DuckDB", "seconds": 3},
-            fitted,
-        ],
-        "beside_clax": [
-            {"what": "beside CLAX", "model": "gctr", "sessions": 10, "file": 2.0}
-            | {"conditional": 1.5, "tolerance": 3e-4, "clax file": 104.0}
-            | {"clax epochs": 2, "clax ended": ended, "clax conditional": 1.6}
-            for ended in (True, False)
-        ],
-    }
-
-
-def test_seconds_beside_the_peers(results):
-    rows = results["clickmodels"]
-    (fit,) = clickmodels.against_clax(rows)
-    assert (fit["faster"], fit["plain"]) == (53 / 2, 1)
-    clax, cut = beside_clax.compared(results["beside_clax"])
-    assert (clax["faster file"], clax["reached"]) == (52, True)
-    assert "faster file" not in cut
-    assert cut["reached"] is None
 
 
 # The command.
@@ -172,37 +138,3 @@ def test_ours_goes_on_until_it_predicts_as_well_as_the_peer(generated):
     assert easy["optimum"] == hard["optimum"] == hard["conditional"]
     assert easy["cycles"] < hard["cycles"]
     assert hard["conditional"] > 1
-
-
-def test_the_gpu_part_where_there_is_none_fits_on_cores_twice(tmp_path, monkeypatch):
-    """In the place of the pipeline: a second fit of the same job has another likelihood."""
-    commands = []
-
-    def pipeline(scale, jobs, *options):
-        commands.append(options)
-        lane = {"strength": 1, "temperature": 0.5, "weighting": "none", "position": [None, 2, 3]}
-        values = [[3, 0], [0.2, 0], [-1.5, 0.25 if "--force" in options else 0.0]]
-        frames = [
-            pd.DataFrame(lane | {"metric": metric, "value": level + np.array([0.0, 0, step])})
-            for metric, (level, step) in zip(("epochs", "ndcg@10", "nll"), values, strict=True)
-        ]
-        bias = frames[1].assign(metric="position_bias")
-        for job in jobs:
-            path = tmp_path / scale / f"{job}.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            frame = pd.concat([*frames, bias])
-            write_results(frame, path, paper="p", setting="s", seed=int(path.stem))
-            with records.job_log(tmp_path / scale / "logs" / f"{job}.log", {}):
-                pass
-
-    monkeypatch.setattr(gpu, "FOLDER", tmp_path)
-    monkeypatch.setattr(gpu, "make", pipeline)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    _, every, setting, first, again = gpu.run(**gpu.SIZES["quick"])
-    assert every["fits"] == setting["fits"] == 3 * every["jobs"]
-    assert first["fits"] == again["fits"] == 3
-    assert every["device"] == "cpu"
-    assert [again[f"{metric} off"] for metric in gpu.COMPARED] == [0, 0, 0.25]
-    assert commands[-1] == ("--workflow-profile=profiles/default", "--force")
-    with pytest.raises(InputError, match="no GPU is visible"):
-        next(gpu.run(**gpu.SIZES["full"]))

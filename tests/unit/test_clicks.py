@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, norm
 
-from tests.simulated_logs import cells_of, simulate_sessions, tabled
+from tests.simulated_logs import tabled
 from twotowers.logs import simulation as clicks
 from twotowers.logs.counts import Counts
 from twotowers.logs.simulation import Traffic, random_rankings
@@ -178,24 +178,6 @@ def from_counts(temperatures, replications=REPLICATIONS, seed=5) -> dict[float, 
     return {temperature: as_rows(each) for temperature, each in logs.items()}
 
 
-def from_sessions(temperature, replications=REPLICATIONS, seed=6) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    return as_rows(
-        cells_of(
-            simulate_sessions(
-                ORDER, PROBABILITY, LENGTHS, sessions=SESSIONS, temperature=temperature, rng=rng
-            ),
-            2,
-        )
-        for _ in range(replications)
-    )
-
-
 def test_moments_of_counts_at_every_temperature_of_one_traffic():
     for temperature, logs in from_counts([0, 0.333, 0.666, 1]).items():
         assert largest_deviation(logs, temperature) < 1, temperature
-
-
-@pytest.mark.parametrize("temperature", [0.333, 1])
-def test_moments_of_sessions(temperature):
-    assert largest_deviation(from_sessions(temperature), temperature) < 1

@@ -1,7 +1,6 @@
 """`tt.diagnose` and `twotowers diagnose`: what it says of logs whose truth is known."""
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -222,45 +221,6 @@ def test_few_queries_are_no_reason_to_swap():
         assert light.action.startswith("Collect pages of more queries")
 
 
-def test_closed_gaps_are_named(tmp_path, capsys):
-    rows = rows_of(*pages_of("strong", 2_000))
-    path = tmp_path / "log.csv"
-    rows[(rows["position"] != 2) | (rows["session"] % 2 == 0)].to_csv(path, index=False)
-    log = tt.read_log(path, gaps="close")
-    assert "gaps of positions were closed" in tt.diagnose(log).recommendations[0].answer
-    assert main(["propensities", str(path), "--gaps", "close", "--estimator", "conditional"]) == 0
-    assert "--gaps keep keeps their positions" in capsys.readouterr().out
-
-
-def test_equal_pages_that_were_counted_are_no_copies():
-    log = frame_of(*pages_of("strong", 600)).assign(page_count=[1, 2, 3] * 200)
-    found = tt.diagnose(log)
-    assert found.evidence.health.pages == 1200
-    assert found.recommendations[0].colour == "green"
-    assert {*found.frame()["name"]} & {"repeated_pages", "unseen_pairs"} == set()
-
-
-def test_documents_that_were_left_out_by_clicks_are_named():
-    log = frame_of(*pages_of("strong", 600))
-    found = tt.diagnose(tt.read_log(log, seen="clicked+1"))
-    assert found.recommendations[0].colour == "amber"
-    assert "left out by clicks (seen: clicked+1), which biases" in found.recommendations[0].answer
-
-
-def test_missing_positions_are_named_and_kept():
-    rows = rows_of(*pages_of("strong", 3_000))
-    kept = rows[(rows["position"] != 3) | (rows["session"] % 2 == 0)]
-    found = tt.diagnose(kept)
-    assert found.recommendations[0].answer == (
-        "Mostly: positions between others are missing on 1,500 pages."
-    )
-    expected = tt.propensities(cells_of(*pages_of("strong", 3_000))).frame()
-    curve = found.propensities.frame()
-    assert curve["position"].tolist() == expected["position"].tolist()
-    far = np.abs(np.log(curve["estimate"] / expected["estimate"])) > 3 * expected["error"] + 1e-9
-    assert not far.any()
-
-
 def test_other_bad_rows_make_a_page_and_bad_arguments_an_error(tmp_path):
     rows = rows_of(*pages_of("strong", 50))
     rows.loc[7, "position"] = 1
@@ -361,17 +321,6 @@ def test_two_bias_factors_and_frames_of_the_caller():
     )
     assert isinstance(found.frame(), pa.Table)
     assert len(found.tables()["curve"]) == 2 * PLACES
-
-
-def test_forms_are_compared_with_numbers(said):
-    said_of = {kind: answers(found, "models") for kind, found in said.items()}
-    numbers = r"0\.\d+ \(0\.\d+ to 0\.\d+\)"
-    both = rf"at position \d: examination {numbers}, odds {numbers}, \d+% apart, error \d"
-    assert re.search(f"Of 5 ratios compared they differ most {both}", said_of["strong"])
-    assert "cannot be compared" in said_of["fixed"]
-    table = said["strong"].tables()["forms"].dropna()
-    logs = np.log(table["examination"] / table["estimate"])
-    np.testing.assert_allclose(table["difference"], logs)
 
 
 def effective(weight: np.ndarray, clicks: np.ndarray) -> float:

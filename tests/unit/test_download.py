@@ -199,14 +199,6 @@ def test_wrong_file_gives_both_checksums(server, tmp_path):
     assert sha(FILES["sample/b.txt"]) in str(caught.value)
 
 
-def test_obtain_fetches_only_what_is_missing(server, tmp_path):
-    data = public(server, tar(FILES))
-    first = obtain(data, tmp_path)
-    (tmp_path / "sample.tar.gz").unlink()
-    assert obtain(data, tmp_path) == first
-    assert server.requests == 1
-
-
 def test_manifest(tmp_path):
     data = local(tmp_path, train="train.txt", validation="vali.txt", test="test.txt")
     entry = manifest(locate(data, tmp_path))["train"]

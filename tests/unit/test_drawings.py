@@ -9,10 +9,9 @@ from tests.items import built, experiment
 from twotowers.claims.statistics import mean_interval
 from twotowers.errors import InputError
 from twotowers.experiment import fields
-from twotowers.experiment.components import MADE_BY, components, find
+from twotowers.experiment.components import components
 from twotowers.experiment.items import Item
 from twotowers.report.charts import Curves
-from twotowers.report.figures import save
 from twotowers.root import ROOT
 
 PAPERS = sorted(path.parent.name for path in ROOT.glob("papers/*/experiment.yaml"))
@@ -52,59 +51,12 @@ def test_what_cannot_be_drawn_is_refused_with_the_nearest(item, parts):
     assert all(part in str(caught.value) for part in ["e.yaml", *parts]), caught.value
 
 
-def test_a_drawing_is_given_what_its_item_needs():
-    draw = {"kind": "counts", "rows": {}, "columns": {}, "keys": []}
-    settled_draw = settled(kind="table", draw=draw).draw
-    assert settled_draw == {**draw, "needs": ["fit"]}
-
-
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_module_of_items_is_drawn_by_an_item(paper):
     known = components("drawings", paper)
     own = {name for name, kind in known.items() if "papers" in kind.path.parts}
     used = {item.draw["kind"] for item in experiment(paper).items.values()}
     assert own <= used <= set(known)
-
-
-def test_parameters_are_those_of_both_functions():
-    lines = find("drawings", "lines")
-    assert lines.holds is getattr(lines.module, MADE_BY["figure"])
-    options = lines.options.model_fields
-    assert options["settings"].is_required()
-    assert (options["levels"].default, options["curves"].default) == (True, "temperature")
-
-
-def test_each_function_gets_the_parameters_that_it_names(tmp_path):
-    parameters = {"settings": {"a": "A", "b": "B"}, "metric": "ndcg", "where": {"weighting": "ips"}}
-    drawing = built(
-        "lines",
-        "hager2025",
-        **parameters,
-        label="nDCG",
-        along="temperature",
-        xlabel="τ",
-        curves="strength",
-        symbol="α",
-    )
-    results = pd.DataFrame(
-        [
-            (setting, strength, temperature, weighting, "ndcg", seed, strength + seed)
-            for setting in ("a", "b", "c")
-            for strength in (-1.0, 1.0)
-            for temperature in (0.0, 1.0)
-            for weighting in ("none", "ips")
-            for seed in (1, 2)
-        ],
-        columns=["setting", "strength", "temperature", "weighting", "metric", "seed", "value"],
-    )
-    published = results.iloc[:0].assign(sd=0.0, n=1)
-    table = drawing.table(results, published)
-    assert set(table["setting"]) == {"a", "b"}
-    assert set(table["weighting"]) == {"ips"}
-    figure = drawing.draw(table)
-    assert [axes.get_title("left") for axes in figure.axes[:2]] == ["A", "B"]
-    assert len(figure.axes) == 4
-    save(figure, [tmp_path / "figure.svg"])
 
 
 def seeded(**lanes) -> pd.DataFrame:

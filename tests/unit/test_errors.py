@@ -22,25 +22,23 @@ def test_message_leaves_out_what_is_not_known():
 @pytest.mark.parametrize("value", [-1, 0, 0.5, 1, np.int64(1), np.float32(0.5)])
 def test_check_range_returns_what_it_accepts(value):
     assert check_range(value, field="x", low=-1, high=1) == value
+    if int(value) == value:
+        assert check_range(value, field="x", low=-1, high=1, whole=True) == value
 
 
 @pytest.mark.parametrize("value", [-1.001, 1.001, math.nan, math.inf, "0", None, True, [0]])
-def test_check_range_names_field_value_and_range(value):
+@pytest.mark.parametrize("whole", [False, True])
+def test_check_range_names_field_value_and_range(value, whole):
     with pytest.raises(InputError) as caught:
-        check_range(value, field="strength", low=-1, high=1)
+        check_range(value, field="strength", low=-1, high=1, whole=whole)
     message = str(caught.value)
     assert "strength" in message
     assert repr(value) in message
     assert "[-1, 1]" in message
 
 
-@pytest.mark.parametrize("value", [1, np.int32(7)])
-def test_whole_numbers(value):
-    assert check_range(value, field="batch", low=1, high=9, whole=True) == value
-
-
-@pytest.mark.parametrize("value", [2.0, 2.5, 0, 10, True, "2"])
-def test_not_whole_numbers(value):
+@pytest.mark.parametrize("value", [2.0, 2.5])
+def test_fractions_are_no_whole_numbers(value):
     with pytest.raises(InputError, match=r"batch: .* \(expected an integer in \[1, 9\]\)"):
         check_range(value, field="batch", low=1, high=9, whole=True)
 

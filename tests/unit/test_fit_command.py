@@ -376,43 +376,6 @@ def test_a_reader_that_has_seen_enough_is_no_error(log, tmp_path):
     assert (tmp_path / "fitted.parquet").exists()
 
 
-def test_logs_of_all_sorts(tmp_path, capsys):
-    out, path = tmp_path / "fitted.parquet", tmp_path / "log.csv"
-    options = ["--model", "dbn", "--out", out]
-    # Ids beyond int64, pages of one to three documents, columns under other names.
-    rows = [
-        (page, 10**25, 10**25 + document, document, int(page % 3 == document))
-        for page in range(60)
-        for document in range(page % 3 + 1)
-    ]
-    names = ["session", "asked", "document", "position", "clicks"]
-    pd.DataFrame(rows, columns=names).astype(str).to_csv(path, index=False)
-    assert fit(path, *options, "--column", "query=asked", "--first", 0) == 0
-    pairs = tt.load(out).pairs.to_pydict()
-    assert set(pairs["query"]) == {str(10**25)}
-    assert set(pairs["document"]) == {str(10**25 + number) for number in range(3)}
-    out.unlink()
-    # A log without a page.
-    path.write_text(",".join(names) + "\n")
-    assert fit(path, *options, "--column", "query=asked") == 2
-    # No name of a column.
-    assert fit(path, *options, "--column", "query") == 2
-    assert capsys.readouterr().err.count("error:") == 2
-    assert not out.exists()
-
-
-def test_clicks_off_their_page(tmp_path, capsys):
-    path = tmp_path / "log.txt"
-    pages = [f"{page}\t0\tQ\t7\t0\t1\t2\n{page}\t5\tC\t{1 + page % 3}\n" for page in range(30)]
-    path.write_text("".join(pages))
-    assert fit(path) == 0
-    printed = capsys.readouterr().out
-    assert "read as format 'wscd'" in printed
-    assert "clicks on documents that are not on their page: 10 (33%)" in printed
-    assert fit(path, "--strays", "error") == 2
-    assert "line" in capsys.readouterr().err
-
-
 def test_the_overview_lists_the_commands(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])

@@ -1,7 +1,6 @@
 """Fits of logs with sessions: starts, stopping, and exact optima."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
@@ -10,7 +9,6 @@ from tests.simulated_logs import cells_of
 from tests.unit.simulated import POSITIONS, WIDTH, policies, read, simulated, write_world
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask, pad
-from twotowers.fitting.lane_steps import mean_loss
 from twotowers.fitting.newton import fit_embedding, fit_linear
 from twotowers.logs import counts as counts_module
 from twotowers.logs import simulated_sessions
@@ -76,22 +74,6 @@ def fresh(task: Task):
     return two_towers(
         task.tower, width=WIDTH, pairs=where.size, positions=POSITIONS, seed=1, model=task.model
     )
-
-
-@pytest.mark.parametrize("model", [Additive(), PositionBased()])
-def test_sessions_and_their_counts_are_one_objective(folder, pages, model):
-    lanes = [(log, "none") for log in range(4)]
-    task = task_of(folder, pages, lanes=[], model=model)
-    graph, state = nnx.split(fresh(task))
-    for split in task.splits.values():
-        by_page = descent.session_loss(split, lanes)
-        by_cell = descent.count_loss(split, lanes)
-        for lane in range(4):
-            one, other = (
-                mean_loss(graph, state, jnp.int32(lane), objective=loss)
-                for loss in (by_page, by_cell)
-            )
-            assert float(one) == pytest.approx(float(other), rel=1e-5)
 
 
 def test_sessions_fit_in_batches_of_sessions(folder, pages):

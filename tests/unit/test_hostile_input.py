@@ -1,7 +1,6 @@
 """Odd and broken files that users may supply: each is read, or refused by name."""
 
 import itertools
-import json
 import sys
 import tracemalloc
 
@@ -11,16 +10,10 @@ import pytest
 
 from tests.streams import cells_of
 from twotowers.analysis.identification import any_log, count_columns
-from twotowers.datasets.download import manifest, obtain
-from twotowers.datasets.letor import read_letor
-from twotowers.datasets.sources import source_from_config
 from twotowers.errors import LONGEST, InputError
-from twotowers.experiment.config import read_config
-from twotowers.experiment.paper import load_paper
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.tiangong import read_tiangong
-from twotowers.root import ROOT
 
 
 def case(what, *values):
@@ -180,38 +173,3 @@ def steps_of(call) -> int:
 
 
 # Names
-
-
-NAMES = {
-    "a space": "my data",
-    "quotes": 'it\'s "mine"',
-    "a line end": "two\nlines",
-    "shell words": "$(touch opened); rm -rf *",
-    "a percent sign and braces": "100% {sure}",
-    "a dash first": "-rf",
-    "letters of any script": "данные 数据",
-}
-
-
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_folders_of_any_name(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / name
-    splits = {split: f"{name}/{split}.txt" for split in ("train", "validation", "test")}
-    for path in splits.values():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text("1 qid:1 1:1\n")
-    declared = {"name": "mine", "width": 1, "label_max": 4, "splits": splits}
-    found = manifest(obtain(source_from_config(declared), folder))
-    for entry in json.loads(json.dumps(found)).values():
-        assert read_letor(entry["path"], width=1).label.tolist() == [1]
-    assert not (tmp_path / "opened").exists()
-
-
-def test_a_project_in_a_folder_of_any_name(tmp_path):
-    folder = tmp_path / 'my "own" project\'s'
-    folder.mkdir()
-    for name in ("twotowers", "config", "config.yaml", "papers"):
-        (folder / name).symlink_to(ROOT / name)
-    config = read_config(read_yaml(folder / "config.yaml"))
-    assert load_paper("hager2025", config, root=folder).key == "hager2025"

@@ -256,16 +256,6 @@ def test_fractions_have_distances_and_whole_numbers_stay_whole(tmp_path, capsys)
     assert "position=1 height=0.5 and position=2 height=2.0 (distance 1.803)" in out
 
 
-def test_many_repairs_are_counted(tmp_path, capsys):
-    fixed = [(1, number, number + 1) for number in range(50)]
-    assert command(write(tmp_path / "log.csv", fixed), "--repair", "merge") == 1
-    out = capsys.readouterr().out
-    assert "components: 50" in out
-    assert "and 30 more)" in out
-    assert "pairs of bias factors to treat as one: 49, at a total distance of 49:" in out
-    assert out.splitlines()[-1] == "  and 29 more"
-
-
 @pytest.mark.parametrize("name", ["querry", "document", "position", "width"])
 def test_an_absent_column_is_named_with_the_nearest(tmp_path, name):
     options = {"feature": ["querry"], "bias": ["position"], "bias_features": ["width"]}
@@ -280,22 +270,6 @@ def test_an_absent_column_is_named_with_the_nearest(tmp_path, name):
 def test_whole_positions_stored_as_floats_will_do():
     table = log(APART)
     assert check(table.astype({"position": float})).component.tolist() == [0, 0, 0, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "the log is empty"),
-        ("7,a,1,5\n7,b,2,few\n", "impressions: row 2: 'few' was found"),
-        ("7,a,1,5\n7,b,2,\n", "impressions: row 2: a value is missing"),
-        ("7,a,1,5\n7,,2,5\n", "document: row 2: a value is missing"),
-    ],
-)
-def test_wrong_csv_files_are_named(tmp_path, capsys, text, message):
-    path = tmp_path / "log.csv"
-    path.write_text("query,document,position,impressions\n" + text)
-    assert command(str(path)) == 2
-    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("table", [log([]), log(APART, impressions=0)])
@@ -348,19 +322,6 @@ def test_wrong_rows_are_named(tmp_path, columns, message):
         tt.identify(path)
     with pytest.raises(InputError, match="impressions: no such column"):
         tt.identify(path, bias=["impressions"])
-
-
-def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        any_log(tmp_path / "none.csv")
-    for name, message in (
-        ("log.txt", "the first line of no log"),
-        ("log.parquet", "the file is damaged"),
-        ("log.csv", "cannot be read"),
-    ):
-        (tmp_path / name).write_text("")
-        with pytest.raises(InputError, match=message):
-            count_columns(any_log(tmp_path / name), ["position"])
 
 
 @pytest.mark.parametrize(

@@ -149,15 +149,6 @@ def test_grades_say_where_they_differ_by_less_than_their_intervals():
         assert ("differ by less than their intervals: " in "\n".join(judged.lines())) == blurred
 
 
-def test_of_models_with_satisfaction_relevance_is_the_product():
-    found = tt.fit(pages(1000), "dbn")
-    expected = found.relevance().set_index(["query", "document"])["estimate"]
-    judged = found.judgments(min_examinations=0).frame().set_index(["query", "document"])
-    pd.testing.assert_series_equal(
-        judged["relevance"], expected.loc[judged.index], check_names=False
-    )
-
-
 def apart(number: int = 300) -> pd.DataFrame:
     """Pages of two documents, each of which has its position: nothing compares the positions."""
     log = pages(number).query("position < 3")

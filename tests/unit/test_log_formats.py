@@ -268,17 +268,6 @@ def test_rows_without_positions_stand_in_their_order(tmp_path):
     assert taken(path, "rows")[0][0]["documents"] == ["b", "a"]
 
 
-@pytest.mark.parametrize("name", ["rank", "Pos", "slot"])
-def test_positions_may_have_any_usual_name(tmp_path, name):
-    columns = {"session": [1, 1], "query": [7, 7], "document": ["a", "b"], name: [2, 1]}
-    path = write_table(tmp_path, **columns, clicks=[0, 1])
-    assert taken(path, "rows")[0][0]["documents"] == ["b", "a"]
-    assert "position in" in str(recognised(path))
-    del columns[name]
-    write_table(tmp_path, **columns, clicks=[0, 1])
-    assert str(recognised(path)).endswith("positions by the order of rows")
-
-
 def test_gaps_close_and_keep_what_they_said(tmp_path):
     path = write_rows(tmp_path, "s,7,b,3,1\ns,7,a,0,0\n")
     error = refused(path, "rows", first=0, gaps="error")

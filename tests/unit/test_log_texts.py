@@ -1,12 +1,8 @@
 """Readers of click logs in text formats: WSCD and the Yandex sample."""
 
-import pyarrow.parquet as pq
 import pytest
 
-from tests.logs import YANDEX, needs_yandex, refused, taken, to_cells, to_sessions
-from tests.streams import cells_of
-from twotowers.logs.formats.yandex import read as read_yandex
-from twotowers.logs.sessions import seen_in
+from tests.logs import refused, taken
 
 
 def write_wscd_text(folder, *lines):
@@ -88,16 +84,3 @@ def test_yandex_pages_in_chunks(tmp_path, monkeypatch):
     monkeypatch.setattr("twotowers.logs.formats.yandex.CHUNK", 3)
     assert taken(path, "yandex") == whole
     assert "record 1: a document is clicked" in str(refused(path, "yandex", repeats="error"))
-
-
-@needs_yandex
-def test_the_yandex_sample_gives_the_same_cells_either_way(tmp_path):
-    assert to_sessions(YANDEX, tmp_path / "s.parquet", format="yandex") == 35_064
-    assert seen_in(tmp_path / "s.parquet")["clicks_off_page"] == 417
-    to_cells(tmp_path / "s.parquet", tmp_path / "c.parquet", format="sessions")
-    found = pq.read_table(tmp_path / "c.parquet").drop_columns(["split"])
-    assert found.replace_schema_metadata().equals(
-        cells_of(read_yandex(YANDEX)).replace_schema_metadata()
-    )
-    assert seen_in(tmp_path / "c.parquet") == seen_in(tmp_path / "s.parquet")
-    assert "59472 is clicked and not on the page" in str(refused(YANDEX, "yandex", strays="error"))

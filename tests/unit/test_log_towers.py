@@ -110,16 +110,6 @@ def test_a_parameter_per_pair_needs_no_features(users, tmp_path):
         found.predict(unknown)
 
 
-def test_the_command_gives_the_same(users, fitted, tmp_path, capsys):
-    users["log"].to_csv(tmp_path / "log.csv", index=False)
-    users["features"].to_parquet(tmp_path / "features.parquet")
-    out = tmp_path / "towers.parquet"
-    options = ["--model", "pbm", "--tower", "linear", "--features", tmp_path / "features.parquet"]
-    assert main(["fit", *map(str, [tmp_path / "log.csv", *options, "--out", out])]) == 0
-    assert "over click rates of positions" in capsys.readouterr().out
-    pd.testing.assert_frame_equal(tt.load(out).examination(), _first(fitted).examination())
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -1,7 +1,6 @@
 """Click counts on disk: round trips, readable by others, and what is refused."""
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -100,32 +99,6 @@ def test_cells_stand_where_the_lists_say(tmp_path):
     counts = read(path)
     assert counts.impressions.tolist() == [[[[5, 0], [0, 5]], [[9, 0], [0, 0]]]]
     assert counts.clicks.tolist() == [[[[0, 0], [0, 2]], [[1, 0], [0, 0]]]]
-
-
-def test_a_plain_table_for_readers_that_know_nothing_of_it(tmp_path):
-    path = tmp_path / "log.parquet"
-    shown = np.zeros((2, 2, 2), int)
-    shown[0, 1, 0], shown[0, 0, 1], shown[1, 0, 0] = 3, 3, 2
-    clicked = shown // 2
-    write_logs(
-        path,
-        [LaneLog("train", {"strength": 1, "temperature": 0.333}, listed(shown, clicked))],
-        {"train": PAIRS},
-    )
-    table = pd.read_parquet(path).sort_values(["query", "position"]).reset_index(drop=True)
-    expected = pd.DataFrame(
-        {
-            "split": "train",
-            "strength": 1.0,
-            "temperature": 0.333,
-            "query": [3, 7, 7],
-            "document": [0, 0, 4],
-            "position": [1, 1, 2],
-            "impressions": [2, 3, 3],
-            "clicks": [1, 1, 1],
-        }
-    )
-    pd.testing.assert_frame_equal(table, expected, check_dtype=False)
 
 
 ROW = (7, 4, 1, 5, 2)

@@ -60,16 +60,6 @@ def test_lists_may_be_longer_than_the_page(tmp_path):
     assert sum(int(part.impressions.sum()) for part in counts.values()) == 164
 
 
-def test_the_same_seed_divides_alike_and_another_does_not(tmp_path):
-    path = write(tmp_path / "log.parquet")
-    first, again, other = (
-        observed_splits(path, SHARES, positions=3, seed=seed)[1]["train"].impressions
-        for seed in (1, 1, 2)
-    )
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
 def test_division_in_distribution():
     """Impressions are multinomial. Clicks keep their rate."""
     shown, clicked = np.full(2000, 50), np.full(2000, 20)

@@ -312,27 +312,24 @@ def test_backdoor_bias_is_the_propensity_itself(followed):
     assert losses[given.splits["test"].sessions[0].where].mean() < np.log(2)
 
 
-def test_backdoor_bias_of_logarithms_in_lanes(followed):
-    """Lanes have the propensities of their own log's user."""
+def test_backdoor_of_logarithms_in_lanes(followed):
+    """Lanes have the propensities of their own log's user. With ln e_k as bias, the weights of the
+    dual algorithm are e_1 / e_k: list IPS with true propensities."""
     users = [USER, PositionBased(eta=0.5)]
-    lanes = [(1, {"learning_rate": 0.05}), (0, {"learning_rate": 0.01})]
-    found = backdoor.fit(task(logs=2, users=users, lanes=lanes), target="log", **FOLLOWED)
+    lanes = [(1, {"learning_rate": 0.04}), (0, {"learning_rate": 0.05})]
+    training = TRAINING | {"epochs": 6, "patience": 6}
+    given = task(logs=2, users=users, lanes=lanes, training=training)
+    found = backdoor.fit(given, target="log", loss="dual", **FOLLOWED)
     for each, user in zip(found, users[::-1], strict=True):
         expected = np.log(user.examined(POSITIONS))
         np.testing.assert_allclose(each.bias - each.bias[0], expected, atol=0.05)
-
-
-def test_backdoor_weights_of_the_dual_algorithm(followed):
-    """With ln e_k as bias, its weights are e_1 / e_k: list IPS with true propensities."""
-    given = task(training=TRAINING | {"epochs": 6, "patience": 6})
-    (found,) = backdoor.fit(given, target="log", loss="dual", **FOLLOWED)
-    (ips,), (naive,) = (softmax_method.fit(given, propensities=name) for name in ("true", "none"))
+        assert each.page_losses is None
+    ips, naive = (softmax_method.fit(given, propensities=name)[1] for name in ("true", "none"))
     near, far = (
-        np.abs(centred(found.scores(FEATURES)) - centred(each.scores(FEATURES))).mean()
+        np.abs(centred(found[1].scores(FEATURES)) - centred(each.scores(FEATURES))).mean()
         for each in (ips, naive)
     )
     assert near < far / 2
-    assert found.page_losses is None
 
 
 def test_lambdamart_imitates_the_policy():

@@ -31,8 +31,8 @@ from twotowers.workflow.descriptions import (
     page_paper,
     source_note,
 )
-from twotowers.workflow.plan import ENVIRONMENTS, FILES, RECORDS, Plan, read_plan
-from twotowers.workflow.planning import ENDINGS, Planner
+from twotowers.workflow.plan import ENVIRONMENTS, Plan, read_plan
+from twotowers.workflow.planning import Planner
 from twotowers.workflow.provenance import _closure
 
 TRAINING = {
@@ -94,7 +94,6 @@ CODE = {
     "other/studies/theory.py": "def run(inputs, *, seed, draws):\n    pass\n",
     "other/items/table1.py": TABLE,
 }
-PAGES = ("index.html", "summary.json")
 SIZES = {"train": 3, "validation": 2, "test": 1}
 CONFIG = {
     "scale": "smoke",
@@ -184,47 +183,6 @@ def test_reading_a_plan_needs_no_snakemake_and_nothing_heavy():
 # Files
 
 
-def test_what_is_not_named_stays_a_wildcard(plan):
-    assert plan.file("fit") == "out/smoke/fits/{paper}/{setting}/{seed}.parquet"
-    named = plan.file("fit", paper="paper", setting="small", seed=7)
-    assert named == "out/smoke/fits/paper/small/7.parquet"
-    assert plan.file("item", ending="pdf") == "shown/smoke/{paper}/{item}.pdf"
-    assert plan.record("fit", seed=7) == "out/smoke/logs/fits/{paper}/{setting}/7.log"
-
-
-def test_every_record_follows_from_its_artefacts_wildcards():
-    """Wildcards of files and records agree, as Snakemake requires. A job has one record."""
-    for kind, template in RECORDS.items():
-        assert {*re.findall(r"{\w+}", template)} <= {
-            *re.findall(r"{\w+}", FILES[kind]),
-            "{results}",
-        }
-
-
-def test_results_are_those_of_all_seeds(plan):
-    assert plan.results_of("paper", ["small", "real"]) == [
-        *(f"out/smoke/fits/paper/small/{seed}.parquet" for seed in (7, 8, 9)),
-        "out/smoke/fits/paper/real/1.parquet",
-    ]
-    assert len(plan.results_of("paper")) == (2 + 4) * 3 + 1
-    assert plan.records_of("paper", ["real"]) == ["out/smoke/logs/fits/paper/real/1.log"]
-
-
-def test_a_run_makes_every_item_and_the_pages(plan):
-    assert plan.item_files("paper", "fig1") == [
-        f"shown/smoke/paper/fig1.{e}" for e in ENDINGS["figure"]
-    ]
-    assert set(plan.targets()) == {
-        "shown/smoke/index.html",
-        *(f"shown/smoke/{key}/{name}" for key in ("paper", "other") for name in PAGES),
-        "shown/smoke/claims.csv",
-        *plan.item_files("paper", "fig1"),
-        *plan.item_files("paper", "table1"),
-        *plan.item_files("other", "a.b"),
-    }
-    assert plan.of_papers("claims") == ["out/smoke/claims/paper.csv", "out/smoke/claims/other.csv"]
-
-
 def test_only_papers_that_run_bring_their_rules(made, root, papers):
     file = root / "papers" / "other" / "rules.smk"
     file.touch()
@@ -253,11 +211,6 @@ def test_a_constraint_matches_the_names_of_its_kind_only(read, kind, names, not_
     pattern = read.constraint(kind)
     assert all(re.fullmatch(pattern, name) for name in names)
     assert not any(re.fullmatch(pattern, name) for name in not_names)
-
-
-def test_a_constraint_without_names_matches_nothing(read):
-    none = Plan(read.content | {"names": {"setting": []}})
-    assert not any(re.fullmatch(none.constraint("setting"), text) for text in ("", "a", "web"))
 
 
 def test_some_items_instead_of_everything(made):

@@ -16,6 +16,14 @@ from twotowers.workflow.preloaded import ADDRESS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux preloads")
 
+SERVER = """
+import sys
+from twotowers.workflow import preloaded
+preloaded.LARGEST = 300_000_000
+preloaded.serve(sys.argv[1], sys.argv[2:])
+"""
+"""As `python -m twotowers.workflow.preloaded`, but workers end that have grown to less."""
+
 # The module that the process imports, and of which it tells its forks.
 MODULE = "import os\nWHO = os.getpid()\nseen = []\n"
 JOB = """
@@ -37,7 +45,7 @@ def server(tmp_path):
     # Sockets have short paths, so the folder is relative.
     (tmp_path / "own").mkdir()
     environment = os.environ | {"PYTHONPATH": path, ADDRESS: f"own/socket:{sys.prefix}"}
-    command = [sys.executable, "-m", "twotowers.workflow.preloaded", "own/socket", "heavy"]
+    command = [sys.executable, "-c", SERVER, "own/socket", "heavy"]
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while not (tmp_path / "own" / "socket").exists():
@@ -93,7 +101,7 @@ def test_after_a_failure_a_fresh_fork_takes_its_place(server, tmp_path):
 
 
 def test_a_worker_that_has_grown_ends(server, tmp_path):
-    job(tmp_path, server[1], "heavy.seen.append(b'1' * 1_600_000_000)").communicate()
+    job(tmp_path, server[1], "heavy.seen.append(b'1' * 300_000_000)").communicate()
     out, _ = job(tmp_path, server[1], SEEN).communicate()
     assert out.split()[2] == "1"
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 import twotowers as tt
@@ -37,11 +36,6 @@ def test_the_curve_is_found_whatever_the_estimator(estimator):
     away = np.abs(np.log(found["estimate"] / EXAMINATION))[1:] / found["error"][1:]
     assert (away < 4).all()  # coverage itself is measured by benchmarks/validate/coverage.py
     assert found.loc[0, ["estimate", "low", "high", "error"]].tolist() == [1, 1, 1, 0]
-
-
-@pytest.mark.parametrize(("level", "said"), [(0.5, "50 %"), (0.95, "95 %"), (0.999, "99.9 %")])
-def test_the_level_of_intervals_is_named(level, said):
-    assert f"interval of {said}\n" in str(tt.propensities(cells(60), level=level))
 
 
 def test_the_reference_is_the_most_shown_factor_of_the_first_position():
@@ -83,21 +77,6 @@ def test_a_fixed_order_tells_nothing():
     assert found.swaps(pages=100, steps=2)["joins"].tolist() == [True, True]
 
 
-def test_sessions_that_are_asked_for_bring_the_error_that_is_asked_for():
-    log = cells(90)
-    once, error = tt.propensities(log), 0.05
-    times = once.needed(error).loc[2, "times"]
-    more = log.assign(query=log["query"], impressions=log["impressions"])
-    again = pd.concat(
-        [
-            more.assign(query=more["query"] + 1000 * copy, document=more["document"] + 1000 * copy)
-            for copy in range(4)
-        ]
-    )
-    four = tt.propensities(again)
-    assert four.needed(error).loc[2, "times"] == pytest.approx(times / 4, rel=0.05)
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_curve_is_written(tmp_path, capsys, ending):
     log, out = tmp_path / "cells.csv", tmp_path / f"curve.{ending}"
@@ -118,11 +97,6 @@ def test_bad_options_are_named(tmp_path, capsys, arguments, message):
     cells(30).to_csv(log, index=False)
     assert main(["propensities", str(log), *arguments]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_log_without_clicks_is_an_error():
-    with pytest.raises(tt.InputError, match="no document was clicked"):
-        tt.propensities(cells(30).assign(clicks=0))
 
 
 @pytest.mark.parametrize("estimator", WITHOUT_GRAPH)
@@ -150,15 +124,6 @@ def test_swaps_are_checked_before_the_estimate(tmp_path, monkeypatch, arguments)
     assert main(["propensities", str(tmp_path / "log.csv"), *arguments]) == 2
 
 
-def test_positions_from_0_are_told_which_option_reads_them(tmp_path, capsys):
-    rows = cells(30)[["query", "document", "position", "clicks"]].assign(clicks=1)
-    rows.assign(position=rows["position"] - 1, session=range(len(rows))).to_csv(
-        tmp_path / "log.csv", index=False
-    )
-    assert main(["propensities", str(tmp_path / "log.csv")]) == 2
-    assert "or --first 0, if positions count from 0" in capsys.readouterr().err
-
-
 def test_each_estimator_that_commands_name_is_there():
     assert {*ESTIMATORS, AUTOMATIC, SEQUENTIAL} == {*defaults.ESTIMATORS}
 
@@ -179,25 +144,6 @@ def test_clicks_of_the_other_form_are_noticed(estimator, other):
     assert wrong not in str(tt.propensities(log, estimator=other))
     assert tt.propensities(log, estimator="all_pairs").slope is None
     assert bool(tt.weights(log).warnings) == (estimator == "conditional")
-
-
-def test_what_too_few_clicks_link_is_not_said_to_be_apart():
-    log = cells(60)
-    log.loc[log["position"] == 3, "clicks"] = 0
-    said = str(tt.propensities(log))
-    assert "too few documents link those without an estimate" in said
-    assert "no amount" not in said
-
-
-def test_clicks_that_were_left_out_are_named():
-    """Flags that are taken for clicked documents, of which most are on no page."""
-    pages = pa.table(
-        {"query": [*range(6)] * 50, "documents": [[0, 5, 7], [5, 0, 7], [7, 5, 0]] * 100,
-         "clicks": [[1, 0, 0], [0, 1, 0], [0, 1, 1]] * 100}
-    )  # fmt: skip
-    said = "clicks on documents that are not on their page: 400 (44%)"
-    assert said in str(tt.propensities(tt.read_log(pages, listed="documents")))
-    assert said not in str(tt.propensities(pages))
 
 
 def test_counts_that_are_there_twice_are_noticed():

@@ -203,12 +203,6 @@ def test_a_click_in_a_row_of_its_own_is_one_of_its_impression(log):
         assert cells(tt.read_log(events)) == cells(tt.read_log(log))
 
 
-def test_rows_that_are_written_twice_are_refused(log):
-    twice = log.loc[log.index.repeat(2)]
-    with pytest.raises(InputError, match="row 2: 1 is the position of two rows of a page"):
-        read(tt.read_log(twice.assign(clicks=0)))
-
-
 def test_second_screens_run_on_or_start_again(log):
     later = log.assign(position=log["position"] + 5)
     both = pd.concat([log, later]).sort_values(["session", "position"])
@@ -532,14 +526,6 @@ def test_what_stays_refused_says_what_it_saw(log, name, change, message, tmp_pat
     (tmp_path / name).write_text(change(log.to_csv(index=False)))
     with pytest.raises(InputError, match=message):
         read(tt.read_log(tmp_path / name))
-
-
-def test_mean_positions_with_a_click_rate_are_refused(log):
-    sums = log.groupby(["query", "document"], as_index=False)
-    means = sums.agg(clicks=("clicks", "sum"), impressions=("clicks", "size"))
-    means = means.assign(ctr=0.1, position=sums["position"].mean()["position"].round())
-    with pytest.raises(InputError, match="a mean position, which tells nothing"):
-        tt.propensities(means)
 
 
 def test_position_is_no_further_column(log):

@@ -418,27 +418,6 @@ def test_papers_of_other_runs_stay_on_the_overview_behind_those_of_this_run(tmp_
     assert "still running" not in page
 
 
-def test_scales_have_overviews_of_their_own_and_a_page_that_leads_to_them(tmp_path, paper):
-    for scale in ("laptop", "smoke"):
-        (tmp_path / scale).mkdir()
-        shutil.copy(tmp_path / "fig1.svg", tmp_path / scale)
-        write_overview(tmp_path / scale, {paper["key"]: outline(paper)}, scale=scale, version="abc")
-    shutil.copytree(tmp_path / "smoke", tmp_path / "other")
-    for name in ("fig1.svg", "fig1.csv", "README.md"):
-        (tmp_path / "laptop" / paper["key"]).mkdir(exist_ok=True)
-        shutil.copy(tmp_path / name, tmp_path / "laptop" / paper["key"])
-    write_paper(paper, tmp_path / "laptop" / paper["key"])
-    write_scales(tmp_path)
-    page = (tmp_path / "index.html").read_text()
-    links = [values["href"] for tag, values in tags(page) if tag == "a"]
-    of_paper = "laptop/sample2025/index.html"
-    assert links[2:] == ["smoke/index.html", "laptop/index.html", of_paper]
-    smoke, laptop = page.split("<tbody>")[1:]
-    assert "none yet" in smoke
-    assert "sample2025" in laptop
-    assert ">✓</span>1<" in laptop
-
-
 def test_jobs_that_finish_at_once_leave_an_overview_of_all(tmp_path, paper):
     papers = [replace(paper, key=f"sample{year}", items=[]) for year in range(2020, 2026)]
     outlines = {one["key"]: outline(one) for one in papers}
@@ -467,18 +446,6 @@ def test_a_table_has_its_first_numbers_as_a_small_picture(tmp_path, item, paper)
     [shown] = json.loads((tmp_path / "sample2025" / "summary.json").read_text())["items"]
     assert shown["image"] is None
     assert shown["preview"] == [["0", "−3.000", "−2.500"], ["1", "−2.250", "–"]]
-
-
-def test_what_data_is_has_the_name_of_its_kind(tmp_path, item, paper):
-    real = {**PROVENANCE, "datasets": {"mslr30k": "real data"}}
-    setting = replace(paper["settings"][0], provenance=real)
-    items = [replace(item, provenance=real, claims=[claim(stands_on="real data")])]
-    page = build(tmp_path, replace(paper, items=items, settings=[setting], provenance=real))
-    assert '<span>mslr30k <span class="ground real-data">real data</span></span>' in page
-    assert "stand-in" not in page.split("</style>")[1]
-    assert "without a data set" in build(
-        tmp_path, replace(paper, provenance={**PROVENANCE, "datasets": {}})
-    )
 
 
 def test_the_same_inputs_give_the_same_page(tmp_path, paper):

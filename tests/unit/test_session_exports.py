@@ -7,13 +7,12 @@ import pytest
 from scipy.stats import chi2
 
 from tests.logs import count_sessions, to_sessions
-from tests.simulated_logs import cells_of, simulate_sessions
 from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.logs import simulated_sessions as simulated
 from twotowers.logs.formats.wscd import write_wscd
 from twotowers.logs.log import Log
-from twotowers.logs.sessions import page_batch, read_sessions, write_sessions
+from twotowers.logs.sessions import read_sessions, write_sessions
 from twotowers.logs.simulated_sessions import stream_sessions
 
 PAGES = {
@@ -141,21 +140,6 @@ def test_a_seed_gives_its_log_with_ids_and_lanes(tmp_path):
     assert list(found) == ["strength", "split", "query", "documents", "clicks"]
     assert {d for page in found["documents"] for d in page} == set("abcde")
     assert set(found["strength"]) == {0.5}
-
-
-def test_dense_sessions_become_pages(tmp_path):
-    dense = simulate_sessions(
-        ORDER, CHANCE, LENGTHS, sessions=300, temperature=0.5, rng=np.random.default_rng(0)
-    )
-    query, documents = dense.query.astype(np.int64), dense.documents.astype(np.int64)
-    page = page_batch(query, documents, dense.clicks, "train", dense.where)
-    count_sessions([page], tmp_path / "c.parquet")
-    counts = cells_of(dense, 2)
-    found = pq.read_table(tmp_path / "c.parquet").to_pydict()
-    cell = (found["query"], found["document"], np.array(found["position"]) - 1)
-    assert counts.impressions[cell].tolist() == found["impressions"]
-    assert counts.clicks[cell].tolist() == found["clicks"]
-    assert counts.impressions.sum() == sum(found["impressions"])
 
 
 # The command

@@ -16,11 +16,11 @@ from tests.unit.simulated import (
 )
 from twotowers.errors import InputError
 from twotowers.experiment import simulated_clicks as simulation
-from twotowers.files.rankings import mask, pad
+from twotowers.files.rankings import pad
 from twotowers.logs import counts as counts_module
 from twotowers.logs import simulated_sessions
 from twotowers.logs import simulation as logs_simulation
-from twotowers.logs.cells import Pairs, read_logs, write_logs
+from twotowers.logs.cells import Pairs, read_logs
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import read_sessions
 from twotowers.logs.simulated_sessions import counts_of, read_lane_sessions
@@ -157,16 +157,6 @@ def first_shown(policy, log):
         yield *key, np.concatenate(parts).mean()
 
 
-def test_a_policy_without_noise_ranks_once(folder):
-    policy = policies(folder)["train"]
-    where = mask(policy.pairs.lengths, POSITIONS)
-    for noise in ("once", "session"):
-        policy_of = {"ranker": "expert", "strength": [1], "noise": noise}
-        log = settled(policy=policy_of, queries={"split": "train"})
-        ((_, order),) = simulation._orders(log, "train", policy, where, 3)
-        assert isinstance(order, np.ndarray)
-
-
 def test_pages_that_are_not_those_of_the_rankings(folder, pages):
     others = {"train": read_scores(folder / "policy.parquet", "train", 2).pairs}
     with pytest.raises(InputError, match="is not in the rankings"):
@@ -219,19 +209,6 @@ def test_a_log_does_not_depend_on_which_other_strengths_there_are(folder):
     one = simulated(folder, "one-strength", policy=LOG["policy"] | {"strength": [1]})
     lanes = pd.read_parquet(simulated(folder, "cells")).query("strength == 1")
     pd.testing.assert_frame_equal(pd.read_parquet(one), lanes.reset_index(drop=True))
-
-
-def test_listed_cells_are_read_as_they_were_written(folder, monkeypatch, tmp_path):
-    pairs = policies(folder)["train"].pairs
-    lanes = [{"strength": s, "temperature": t} for s in (0.0, 1.0) for t in (0.0, 0.5)]
-    _, listed = in_both_ways(folder, monkeypatch)
-    write_logs(tmp_path / "listed", listed, {"train": pairs})
-    rows = read_logs(tmp_path / "listed", lanes, split="train", pairs=pairs, length=POSITIONS)
-    assert rows.listed
-    for number, log in enumerate(listed):
-        shown = rows.impressions[number] > 0
-        np.testing.assert_array_equal(rows.clicks[number][shown], log.counts.clicks)
-        np.testing.assert_array_equal(rows.document[number][shown], log.counts.document)
 
 
 @pytest.mark.parametrize("layout", [0, 1])

@@ -7,16 +7,7 @@ from scipy.special import ndtri
 from twotowers.errors import InputError
 from twotowers.logs.formats.baidu import OFFSET, documents_of, read, read_annotations, texts_of
 from twotowers.randomness import hashed, key_of, normals, uniforms
-from twotowers.standins.baidu import (
-    CANDIDATES,
-    FEWEST,
-    LABELS,
-    LARGEST_POOL,
-    PROPENSITIES,
-    Law,
-    World,
-    worth,
-)
+from twotowers.standins.baidu import CANDIDATES, FEWEST, LABELS, LARGEST_POOL, Law, World, worth
 from twotowers.standins.baidu_files import (
     EMPTY,
     PLAIN,
@@ -25,15 +16,6 @@ from twotowers.standins.baidu_files import (
     write_annotations,
     write_log,
 )
-from twotowers.standins.baidu_texts import (
-    LEVELS,
-    document_tokens,
-    other_topic,
-    query_tokens,
-    topic_of,
-    topics,
-)
-from twotowers.standins.lexical import PAD
 
 LAW = Law.read()
 WORLD = World(2000, 1, LAW)
@@ -160,67 +142,6 @@ def test_candidates_have_the_variances_of_the_law():
     assert worth(ndtri(uniform)).std() == pytest.approx(1, abs=1e-3)
 
 
-def test_half_of_a_query_s_warmth_is_its_topic_s():
-    query = np.arange(50_000)
-    warmth, topic = World(2000, 1, LAW).warmth(query), topic_of(1, query)
-    assert warmth.mean() == pytest.approx(0, abs=0.15)
-    assert warmth.std() == pytest.approx(1, abs=0.15)
-    for known in (0.0, 1.0):
-        own = World(2000, 1, LAW.but(known=known)).warmth(query)
-        within = np.mean([own[topic == each].std() for each in range(50)])
-        assert within == pytest.approx(1 - known, abs=0.05)
-
-
-def test_position_based_users_examine_with_the_published_propensities():
-    """On one and the same document, click rates are in the ratio of propensities."""
-    alike = LAW.but(spread=0.0, warmth=0.0, level=2.0)
-    found = list(World(60_000, 1, alike, "position_based").pages())
-    clicks = np.concatenate([page.clicks for page in found]).sum(0)
-    where = np.concatenate([page.where for page in found]).sum(0)
-    rates = clicks[:9] / where[:9]
-    np.testing.assert_allclose(rates / rates[0], PROPENSITIES[:9], atol=0.02)
-
-
-def test_texts_show_traits():
-    rows = 4000
-    query, slot = np.arange(rows) // 4, np.arange(rows) % 4
-    own, further = query_tokens(1, query), other_topic(1, query, slot)
-    assert ((own != PAD).sum(1) >= 2).all()
-
-    def shares(traits):
-        title, abstract = document_tokens(1, query, slot, np.tile(traits, (rows, 1)))
-        both = np.hstack([title, abstract])
-        there = both != PAD
-        matching = (both[:, :, None] == own[:, None, :]).any(2) & there
-        other = (both[:, :, None] == topics()[further][:, None, :]).any(2) & there
-        style, form = ((both // LEVELS == kind) & there for kind in (0, 1))
-        return (
-            matching.sum() / there.sum(),
-            other.sum() / there.sum(),
-            both[style].mean(),
-            both[form].mean() - LEVELS,
-            there.sum() / rows,
-        )
-
-    low = np.array([0.0, 0.0, 0.0, 0.0])
-    base = shares(low)
-    for place, trait in enumerate(("match", "topic", "style", "form")):
-        found = shares(low + 2.0 * (np.arange(4) == place))
-        change = np.array(found) / base
-        if trait == "match":
-            assert change[0] > 1.5
-        if trait == "topic":
-            assert change[1] < 0.5
-        if trait == "style":
-            assert change[2] > 1.5
-            assert change[4] > 1.3
-        else:
-            assert change[4] == 1
-        if trait == "form":
-            assert change[3] > 1.5
-            assert change[:3] == pytest.approx(1)
-
-
 def test_placeholders_stand_where_they_were_dropped():
     world = World(400, 1, LAW)
     (batch,) = log_rows(world, 1, placeholders=True)
@@ -240,16 +161,6 @@ def test_placeholders_stand_where_they_were_dropped():
         assert len(own) - len(left) <= 1
         shown = [(at, row) for at, row in enumerate(left, 1) if row["title"] != [OFFSET + EMPTY]]
         assert [(at, row["url_md5"]) for at, row in shown] == logged[number]
-
-
-def test_annotated_queries():
-    world = World(2000, 1, LAW)
-    query, length = world.annotated(300)
-    assert len(set(query)) == len(query) <= 300
-    assert length.min() >= FEWEST
-    assert (world.bucket(query) <= 9).all()
-    train = np.concatenate([page.query for part in (1, 2, 3) for page in world.pages(part)])
-    assert np.isin(query, train).mean() == pytest.approx(0.127, abs=0.01)
 
 
 def test_annotators_may_see_what_is_shown():

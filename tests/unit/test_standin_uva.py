@@ -1,25 +1,12 @@
 """The stand-in for Baidu-ULTR-UVA: layout, and the published figures of the real set."""
 
-import numpy as np
 import pytest
 
 from twotowers.files.rankings import read_rankings
 from twotowers.logs.described import read_documents
 from twotowers.logs.sessions import read_sessions
-from twotowers.randomness import stream
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, PAGES
-from twotowers.standins.uva import (
-    CANDIDATES,
-    LAW,
-    NAME,
-    WHOLE,
-    WIDTH,
-    candidates,
-    features_of,
-    generate_annotations,
-    rotation,
-    write,
-)
+from twotowers.standins.uva import CANDIDATES, NAME, WHOLE, WIDTH, write
 
 PARTS = {PAGES: 700, DOCUMENTS: 700, ANNOTATIONS: 20}
 
@@ -73,32 +60,3 @@ def test_the_whole_log_has_hashed_ids_and_no_queries(parts, tmp_path):
             assert ids.setdefault(document, number) == number
             assert 0 <= number < 2**31
     assert len(set(ids.values())) == len(ids)
-
-
-def test_annotations_reach_beyond_what_is_shown():
-    """The production ranker's first documents attract more than the pool, and are more relevant."""
-    rng = stream("test")
-    found = candidates(rng, 2000)
-    shown = np.argsort(-found.score, axis=1)[:, :10]
-    for name, least in (("attraction", 0.3), ("relevance", 0.05)):
-        values = getattr(found, name)
-        gain = np.take_along_axis(values, shown, axis=1).mean() - values.mean()
-        assert gain > least, name
-    # Attraction, relevance and satisfaction have variance 1 about the query's own level.
-    for name in ("attraction", "satisfaction"):
-        assert getattr(found, name).std() == pytest.approx(1, rel=0.15)
-    # What attracts agrees with relevance as little as the law says.
-    pooled = [getattr(found, name).ravel() for name in ("attraction", "relevance", "satisfaction")]
-    assert np.corrcoef(pooled)[0, 1] == pytest.approx(LAW.agreement, abs=0.08)
-    assert np.corrcoef(pooled)[1, 2] == pytest.approx(LAW.agreement, abs=0.08)
-
-
-def test_columns_show_traits_in_a_rotation():
-    np.testing.assert_allclose(rotation() @ rotation().T, np.eye(WIDTH), atol=1e-5)
-    rng = stream("test")
-    traits = rng.standard_normal((20_000, 8), np.float32)
-    seen = features_of(rng, traits) @ rotation().T
-    correlation = np.corrcoef(seen[:, :8].T, traits.T)[:8, 8:]
-    np.testing.assert_allclose(np.diag(correlation), 0.97, atol=0.01)
-    annotated = generate_annotations(50, seed=0)
-    assert annotated.features.std() == pytest.approx(1, rel=0.15)

@@ -38,13 +38,6 @@ def test_interval_is_scipys(n, level):
     np.testing.assert_allclose([low, high], [expected.low, expected.high])
 
 
-def test_interval_of_three_in_closed_form():
-    # With 2 degrees of freedom, t = (2p - 1) / sqrt(2 p (1 - p)).
-    t = 0.95 / np.sqrt(2 * 0.975 * 0.025)
-    low, high = mean_interval(5.0, 2.0, 3)
-    np.testing.assert_allclose([low, high], [5 - t * 2 / np.sqrt(3), 5 + t * 2 / np.sqrt(3)])
-
-
 @pytest.mark.parametrize(("successes", "n"), [(0, 20), (1, 3), (13, 20), (20, 20)])
 def test_frequency_interval_is_wilsons(successes, n):
     expected = stats.binomtest(successes, n).proportion_ci(method="wilson")

@@ -127,8 +127,6 @@ def test_bots_are_amber_and_named_and_the_curve_without_them_is_given():
     people, text = diagnosed(log, bots="drop")
     assert people.recommendations[0].colour == "green"
     assert "out of line" not in text
-    _, text = diagnosed(log.drop(columns="user"))
-    assert "pages, which are out of line" in text
 
 
 def test_a_bot_that_makes_most_clicks_is_what_is_said_first():
@@ -158,15 +156,6 @@ def test_adverts_that_stand_nowhere_else_are_named_and_no_swap_is_proposed():
     _, text = diagnosed(log)
     assert "Position 4 has documents that stand at no other position: an advert, a module?" in text
     assert "Exchange" not in text
-
-
-def test_commands_carry_the_options_of_the_user(tmp_path):
-    log = rows(bots=0, pages=8000).rename(columns={"document": "the thing"})
-    path = tmp_path / "my log.csv"
-    log.to_csv(path, index=False)
-    text = str(tt.diagnose(tt.read_log(path, document="the thing")))
-    assert f"twotowers weights '{path}' --column 'document=the thing'" in text
-    assert "breaks with" not in text, "no position is odd"
 
 
 def test_a_curve_is_drawn_with_a_line_for_each_device():

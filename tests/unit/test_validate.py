@@ -1,13 +1,12 @@
 """The studies of `benchmarks.validate`: pages have their tables, and a run replaces a case."""
 
 import multiprocessing.dummy
-import re
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 
-from benchmarks.validate import study, usefulness
+from benchmarks.validate import study
 from benchmarks.validate.__main__ import measured, run
 from scripts.filling import filled
 
@@ -18,17 +17,6 @@ def test_pages_have_the_tables_of_the_results(module):
         text = page.read_text(encoding="utf-8")
         assert filled(text, tables) == text, f"{page.name}: run benchmarks.validate pages"
         assert all(f"<!-- {name} -->" in text for name in tables)
-
-
-def test_debiasing_is_seen_to_pay_nowhere():
-    rows = [
-        line.split(" | ") for line in usefulness.debiasing_tables()["debiased"].splitlines()[2:]
-    ]
-    ends = {row[0]: re.findall(r"\((\S+) to (\S+)\)", " ".join(row[1:])) for row in rows}
-    assert [len(each) for each in ends.values()] == [3] * 4
-    assert all(float(low) <= 0 for each in ends.values() for low, _ in each)
-    worse = [name for name, each in ends.items() if any(float(high) < 0 for _, high in each)]
-    assert worse == ["| LightGBM, its own less LightGBM, clicks"]
 
 
 def square(case: str, seed: int) -> list[dict]:

@@ -180,12 +180,6 @@ def test_the_error_names_the_file_and_its_own_row(tmp_path, monkeypatch):
     assert str(second) in str(error.value)
 
 
-def test_clicks_twice_may_be_refused(tmp_path):
-    path = written(tmp_path / "log.parquet", PAGE)
-    with pytest.raises(InputError, match="row 3: 2 clicks on one document"):
-        list(read(path, repeats="error").batches)
-
-
 # Their own file.
 
 

@@ -11,18 +11,14 @@ from scipy.special import stdtrit
 
 from benchmarks.validate import verdicts as study
 from twotowers.claims.claims import (
-    CHECK,
     CONTRADICTED,
     NOT_TESTABLE,
     ONE_SEED,
-    OURS,
-    PAPER,
     REPRODUCED,
     RUNS,
     SEEDS,
     UNDECIDED,
     Claim,
-    Claims,
     NotTestable,
     TooFewRuns,
     judge,
@@ -332,13 +328,6 @@ def test_a_verdict_stands_on_the_weakest_data_that_its_judge_sees(also, seen, ki
     assert table["stands_on"].tolist() == [kind]
 
 
-def test_claims_are_counted_by_whose_they_are():
-    claims = Claims(origin=OURS)
-    for number, origin in (("1", None), ("2", CHECK), ("3", PAPER)):
-        claims.add(number, "fig9", "", "", above("it", 0), origin=origin)(lambda frame: 1)
-    assert judged(claims, ALL, None)["origin"].tolist() == [OURS, CHECK, PAPER]
-
-
 def test_printed_means_are_judged_as_they_are():
     authors = runs([3.0])
     for threshold, verdict in ((0, "holds"), (5, "fails")):
@@ -409,12 +398,6 @@ def test_a_misspelt_item_is_an_error_and_one_that_a_scale_leaves_out_is_not():
     found = judged([claim], ALL, None, items={"other": ["t"]}, known=ITEMS)
     assert found["verdict"].item() == NOT_TESTABLE
     assert found["reason"].item() == "fig9 is not made by this run"
-
-
-def test_a_judge_that_selects_nothing_is_an_error():
-    nothing = claimed(above("it", 0), judge=lambda frame: frame["value"].iloc[:0])
-    with pytest.raises(ValueError, match="selected nothing"):
-        judged([nothing], ALL, None)
 
 
 # The study.

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import twotowers as tt
-from tests.logs import clicked_rows, count_sessions, to_cells
+from tests.logs import clicked_rows, count_sessions
 from twotowers.logs.sessions import write_sessions
 from twotowers.root import ROOT
 
@@ -124,17 +124,6 @@ def test_duckdb(expected, layout):
         check(connection.execute(statement("duckdb", layout)).fetchall(), layout, expected)
 
 
-def test_counted_pages_are_pages(expected, tmp_path):
-    with duckdb.connect() as connection:
-        pages = values(page.values() for page in PAGES)
-        connection.execute(f"{CREATE} INSERT INTO log_pages VALUES {pages}")
-        statement = COUNTED.replace("SELECT query", "SELECT split, query")
-        statement = statement.replace("BY query", "BY split, query")
-        connection.execute(f"COPY ({statement}) TO '{tmp_path}/pages.parquet'")
-    to_cells(tmp_path / "pages.parquet", tmp_path / "cells.parquet", format="pages")
-    assert counted(duckdb.sql(f"FROM '{tmp_path}/cells.parquet'").fetchall()) == expected
-
-
 @pytest.fixture(scope="module")
 def spark():
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
@@ -237,18 +226,6 @@ def test_postgres(postgres, expected, layout):
         f"INSERT INTO log_pages VALUES {values(lists)}; {statement('postgres', layout)};"
     )
     check((line.split("\t") for line in found.splitlines()), layout, expected)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("layout", LAYOUTS[:2])
-def test_sqlglot_parses_it(engine, layout):
-    sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed")
-    assert sqlglot.parse_one(GA4, dialect="bigquery").find(sqlglot.exp.With)
-    (parsed,) = sqlglot.parse(statement(engine, layout), dialect=engine)
-    names = [each.alias_or_name for each in parsed.expressions]
-    assert names == ["split", "query", "document", "position", "impressions", "clicks"]
-    assert not list(parsed.find_all(sqlglot.exp.Command))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
