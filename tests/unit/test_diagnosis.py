@@ -221,6 +221,22 @@ def test_few_queries_are_no_reason_to_swap():
         assert light.action.startswith("Collect pages of more queries")
 
 
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({}, "positions between others are missing on 300 pages"),
+        ({"gaps": "close"}, "gaps of positions were closed"),
+        ({"seen": "clicked+1"}, "left out by clicks (seen: clicked+1), which biases"),
+    ],
+)
+def test_what_was_left_out_is_amber(how, said):
+    rows = rows_of(*pages_of("strong", 600))
+    kept = rows[(rows["position"] != 3) | (rows["session"] % 2 == 0)]
+    sound = tt.diagnose(tt.read_log(kept, **how)).recommendations[0]
+    assert sound.colour == "amber"
+    assert said in sound.answer
+
+
 def test_other_bad_rows_make_a_page_and_bad_arguments_an_error(tmp_path):
     rows = rows_of(*pages_of("strong", 50))
     rows.loc[7, "position"] = 1

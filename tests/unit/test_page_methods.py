@@ -302,25 +302,28 @@ def followed(monkeypatch):
     monkeypatch.setattr(backdoor, "ADAGRAD", backdoor.ADAGRAD | {"learning_rate": 0.5, "batch": 64})
 
 
+USERS = [USER, PositionBased(eta=0.5)]
+
+
 def test_backdoor_bias_is_the_propensity_itself(followed):
-    """The attention rank loss fits logits. So the published target gives e_k, and not ln e_k."""
-    given = task()
-    (found,) = backdoor.fit(given, **FOLLOWED)
-    theta = USER.examined(POSITIONS)
-    np.testing.assert_allclose(found.bias - found.bias[0], theta - theta[0], atol=0.05)
-    losses, _ = found.page_losses(given.splits["test"])
-    assert losses[given.splits["test"].sessions[0].where].mean() < np.log(2)
+    """The attention rank loss fits logits. So the published target gives e_k, and not ln e_k.
+    Lanes have the propensities of their own log's user."""
+    given = task(logs=2, users=USERS, lanes=[(1, {}), (0, {})])
+    for found, user, log in zip(backdoor.fit(given, **FOLLOWED), USERS[::-1], (1, 0), strict=True):
+        theta = user.examined(POSITIONS)
+        np.testing.assert_allclose(found.bias - found.bias[0], theta - theta[0], atol=0.05)
+        losses, _ = found.page_losses(given.splits["test"])
+        assert losses[given.splits["test"].sessions[log].where].mean() < np.log(2)
 
 
 def test_backdoor_of_logarithms_in_lanes(followed):
-    """Lanes have the propensities of their own log's user. With ln e_k as bias, the weights of the
-    dual algorithm are e_1 / e_k: list IPS with true propensities."""
-    users = [USER, PositionBased(eta=0.5)]
+    """With ln e_k as bias, the weights of the dual algorithm are e_1 / e_k: list IPS with true
+    propensities."""
     lanes = [(1, {"learning_rate": 0.04}), (0, {"learning_rate": 0.05})]
     training = TRAINING | {"epochs": 6, "patience": 6}
-    given = task(logs=2, users=users, lanes=lanes, training=training)
+    given = task(logs=2, users=USERS, lanes=lanes, training=training)
     found = backdoor.fit(given, target="log", loss="dual", **FOLLOWED)
-    for each, user in zip(found, users[::-1], strict=True):
+    for each, user in zip(found, USERS[::-1], strict=True):
         expected = np.log(user.examined(POSITIONS))
         np.testing.assert_allclose(each.bias - each.bias[0], expected, atol=0.05)
         assert each.page_losses is None

@@ -11,14 +11,18 @@ from scipy.special import stdtrit
 
 from benchmarks.validate import verdicts as study
 from twotowers.claims.claims import (
+    CHECK,
     CONTRADICTED,
     NOT_TESTABLE,
     ONE_SEED,
+    OURS,
+    PAPER,
     REPRODUCED,
     RUNS,
     SEEDS,
     UNDECIDED,
     Claim,
+    Claims,
     NotTestable,
     TooFewRuns,
     judge,
@@ -326,6 +330,13 @@ def test_a_verdict_stands_on_the_weakest_data_that_its_judge_sees(also, seen, ki
     table = judged([claimed(exactly("it", 0), judge=of_all, also=also)], ALL, None)
     assert list(table.columns) == COLUMNS
     assert table["stands_on"].tolist() == [kind]
+
+
+def test_claims_are_counted_by_whose_they_are():
+    claims = Claims(origin=OURS)
+    for number, origin in (("1", None), ("2", CHECK), ("3", PAPER)):
+        claims.add(number, "fig9", "", "", above("it", 0), origin=origin)(lambda frame: 1)
+    assert judged(claims, ALL, None)["origin"].tolist() == [OURS, CHECK, PAPER]
 
 
 def test_printed_means_are_judged_as_they_are():
