@@ -1,43 +1,13 @@
 """Figures: the same bytes in every process, an order that survives greyscale, checked tables."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 
 from twotowers.report import charts, figures
-from twotowers.root import ROOT
 
 TRUTH = -np.log(np.arange(1, 26))
-DRAW = """
-import sys
-import numpy as np, pandas as pd
-from twotowers.report import charts, figures
-rows = pd.MultiIndex.from_product(
-    [(0, .333, .666, 1), range(1, 26), ("reproduced", "published")],
-    names=["temperature", "position", "source"],
-).to_frame(index=False)
-value = -np.log(rows["position"]) * (1.3 - .3 * rows["temperature"])
-rows = rows.assign(value=value, low=value - .1, high=value + .1)
-truth = rows[rows["source"] == "published"].assign(value=-np.log(rows["position"]), source="truth")
-names = charts.symbols("τ", rows["temperature"])
-lines = charts.Curves(
-    pd.concat([rows, truth.query("temperature == 0")]), {"temperature": names}
-)
-dots = charts.Dots(rows.query("position < 6"), {"temperature": names})
-figure = figures.page(4)
-above, below = figure.subfigures(2, 1)
-lines.onto(above, charts.ranks(lines.plot("position"), 25))
-dots.onto(below, dots.plot("position", lines=True))
-figures.source_note(figure, "Stand-in data, scale laptop, seeds 2021–2023")
-figures.save(figure, sys.argv[1:])
-"""
 
 
 def table(x="position", xs=range(1, 26), **columns) -> pd.DataFrame:
@@ -77,19 +47,6 @@ def test_the_last_digits_of_the_layout_are_not_kept(tmp_path):
     left, bottom, right, _ = places.T
     assert (left[1:] > right[:-1]).all(), "side by side"
     assert bottom.min() > figure.texts[0].get_window_extent().y1 / figure.bbox.height
-
-
-def test_two_processes_write_the_same_bytes(tmp_path, monkeypatch):
-    def paths(run):
-        return [str(tmp_path / f"{run}.{kind}") for kind in ("svg", "pdf", "png")]
-
-    monkeypatch.setattr(sys, "argv", ["draw", *paths("ours")])
-    exec(DRAW, {})  # noqa: S102
-    # Another hash seed, so that no order of a set may reach the file.
-    environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", DRAW, *paths("theirs")], check=True, env=environment)
-    for ours, theirs in zip(paths("ours"), paths("theirs"), strict=True):
-        assert Path(ours).read_bytes() == Path(theirs).read_bytes()
 
 
 def test_pdf_text_is_truetype(tmp_path):
@@ -197,13 +154,6 @@ def test_a_panel_without_results_says_so():
         [],
         ["no results"],
     ]
-
-
-def test_the_style_ends_with_its_block():
-    before = mpl.rcParams["axes.titleweight"]
-    with figures.style():
-        assert mpl.rcParams["axes.titleweight"] == "bold"
-    assert mpl.rcParams["axes.titleweight"] == before != "bold"
 
 
 def test_the_footer_lies_below_the_axes():

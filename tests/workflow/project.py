@@ -214,12 +214,12 @@ class Project:
         return made_at(self.experiment, "smoke")
 
     def digests(self) -> dict[str, str]:
-        """SHA-256 of every csv and svg below figures/."""
+        """SHA-256 of every csv, svg and pdf below figures/."""
         figures = self.folder / "figures"
         return {
             str(path.relative_to(figures)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(figures.rglob("*"))
-            if path.suffix in (".csv", ".svg")
+            if path.suffix in (".csv", ".svg", ".pdf")
         }
 
 

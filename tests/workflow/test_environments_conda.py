@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.project import LONG, PAPERS, ROOT, SMOKE, Project
+from tests.workflow.project import PAPERS, ROOT, SMOKE, Project
 
 # With the tests of the pipeline, since they share the finished project.
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
@@ -55,15 +55,6 @@ def launch(launcher: Path, project: Project, *arguments: str) -> str:
 def test_the_launcher_lacks_what_only_jobs_of_data_need(launcher, package):
     run = subprocess.run([launcher, "-c", f"import {package}"], capture_output=True, text=True)
     assert f"No module named '{package}'" in run.stderr
-
-
-def test_the_gpu_profile_trains_with_cuda(launcher, unbuilt):
-    gpu = ["--workflow-profile", "profiles/gpu", "--sdm", "conda"]
-    said = launch(launcher, unbuilt, "--dry-run", *gpu, *LONG, *SMOKE)
-    planned = re.findall(r"^Conda environment envs/(\S+)\.yaml will be created", said, re.MULTILINE)
-    assert sorted(planned) == ["data", "jax-cpu", "jax-cuda", "plots"]
-    asking = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: .*gpu=1\b", said, re.MULTILINE)
-    assert set(asking) == {"policy", "fit", "study"}
 
 
 def test_the_launcher_plans_and_each_job_in_its_environment_changes_no_byte(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from dataclasses import replace
 from math import ceil
+from pathlib import Path
 
 import pytest
 import yaml
@@ -21,6 +23,8 @@ pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("plans")]
 
 CONFIG = read_yaml(ROOT / "config.yaml")
 VECTORS = (DOCUMENTS, ANNOTATIONS)
+CONDA = ROOT / "tests" / "conda" / "bin"
+"""Where the stand-in for conda is."""
 
 
 @pytest.mark.parametrize("scale", ["smoke", "laptop", "paper"])
@@ -86,16 +90,24 @@ ruleorder: stranger > study
 """
 
 
-def test_a_paper_may_bring_rules_of_its_own(unbuilt):
+def test_the_gpu_profile_trains_with_cuda_and_a_paper_may_bring_rules_of_its_own(unbuilt):
+    """One plan, with the stand-in for conda in the PATH."""
     file = unbuilt.folder / "papers" / PAPER / "rules.smk"
     (study, *_) = unbuilt.experiment["studies"]
     file.write_text(OWN_RULES.format(paper=PAPER, study=study))
+    path = f"{CONDA}:{Path(sys.executable).parent}:{unbuilt.environment['PATH']}"
+    gpu = ["--workflow-profile", "profiles/gpu", "--sdm", "conda"]
     try:
-        own = unbuilt.plan()
+        run = unbuilt.snakemake("--dry-run", *gpu, PATH=path)
     finally:
         file.unlink()
-    assert len(own["stranger"]) == 1
-    assert len(own["study"]) == declared(unbuilt, [PAPER], "smoke")["study"] - 1
+    assert run.code == 0, run.text
+    assert len(run.jobs["stranger"]) == 1
+    assert len(run.jobs["study"]) == declared(unbuilt, [PAPER], "smoke")["study"] - 1
+    planned = re.findall(r"^Conda environment envs/(\S+)\.yaml will be created", run.text, re.M)
+    assert sorted(planned) == ["data", "jax-cpu", "jax-cuda", "plots"]
+    asking = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: .*gpu=1\b", run.text, re.M)
+    assert {*asking} == {"policy", "fit", "study"}
 
 
 def counts(jobs: dict[str, set[str]]) -> Counter:
