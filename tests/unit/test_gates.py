@@ -105,11 +105,11 @@ def losses_by_hand(train: Sessions, test: Sessions, name: str) -> np.ndarray:
     return np.array(found)
 
 
-@pytest.mark.parametrize("few", [4, 40])
+@pytest.mark.parametrize(("few", "seed"), [(4, 3), (40, 1)])
 @pytest.mark.parametrize("name", ["constant", "ranks", "documents"])
-def test_trivial_predictors_are_those_by_hand(name, few):
+def test_trivial_predictors_are_those_by_hand(name, few, seed):
     """Pairs that four training pages lack have the constant rate."""
-    train, test = pages(few, 1), pages(60, 2)
+    train, test = pages(few, seed), pages(60, 2)
     by_hand = losses_by_hand(train, test, name).mean()
     for sessions in (False, True):
         splits = [split(log, sessions=sessions) for log in (train, test)]
