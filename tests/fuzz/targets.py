@@ -110,7 +110,7 @@ def check_ubi(path: Path) -> None:
 
 
 def check_identify(path: Path) -> None:
-    report = identify(path).report
+    report = identify(path)
     assert report.sizes.sum() == len(report.factors) <= report.rows
     assert len(list(describe(report))) >= 3
 

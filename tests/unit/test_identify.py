@@ -10,7 +10,6 @@ import twotowers as tt
 from twotowers.analysis.identification import any_log, count_columns
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.identifiability.diagnosis import check_log
 
 PAIR = ["query", "document"]
 
@@ -26,7 +25,7 @@ JOINED = [*APART, (7, 1, 4)]
 
 
 def check(table, **options):
-    return check_log(table, **{"feature": PAIR, "bias": ["position"], **options})
+    return tt.identify(table, **{"feature": PAIR, "bias": ["position"], **options})
 
 
 def write(path, rows, **columns):
@@ -65,7 +64,7 @@ def test_a_connected_log_is_left_alone():
 def test_a_query_is_part_of_the_feature_only_if_named():
     table = log([(1, 0, 1), (2, 0, 2)])
     assert not check(table).identified
-    assert check_log(table, feature=["document"], bias=["position"]).identified
+    assert tt.identify(table, feature=["document"], bias=["position"]).identified
 
 
 def test_rows_never_shown_do_not_count():
@@ -92,10 +91,10 @@ def test_any_bias_factor():
     rows = log([(1, 0, 1), (1, 0, 2), (1, 1, 1), (1, 1, 2)], device=["a", "a", "b", "b"])
     rows["width"] = rows["device"].map({"a": 3.0, "b": 7.0})
     bias = ["position", "device"]
-    report = check_log(rows, feature=PAIR, bias=bias)
+    report = tt.identify(rows, feature=PAIR, bias=bias)
     assert report.sizes.tolist() == [2, 2]
     assert report.merging is None
-    report = check_log(
+    report = tt.identify(
         rows, feature=PAIR, bias=bias, bias_features=["position", "width"], repair="merge"
     )
     assert report.intervention is None
@@ -219,7 +218,7 @@ def test_settings_of_the_reader_count_for_a_table_too(tmp_path):
     )  # fmt: skip
     pages.to_csv(path := tmp_path / "log.csv", index=False)
     found = tt.identify(tt.read_log(path, first=0))
-    assert (found.identified, found.report.rows) == (True, 4)
+    assert (found.identified, found.rows) == (True, 4)
     with pytest.raises(InputError, match="2 clicks on one document"):
         tt.identify(tt.read_log(path, first=0, repeats="error"))
     with pytest.raises(InputError, match="repair: 'mrge'"):
@@ -229,7 +228,7 @@ def test_settings_of_the_reader_count_for_a_table_too(tmp_path):
 def test_rows_of_a_log_of_pages_are_documents_shown():
     pages = pa.table({"query": [7] * 4, "documents": [["a", "b"], ["b", "a"]] * 2,
                       "clicks": [[1, 0]] * 4})  # fmt: skip
-    assert tt.identify(pages).report.rows == 8
+    assert tt.identify(pages).rows == 8
 
 
 @pytest.mark.parametrize(
@@ -264,7 +263,7 @@ def test_an_absent_column_is_named_with_the_nearest(tmp_path, name):
     if name == "document":
         options["feature"] = PAIR[1:]
     with pytest.raises(InputError, match=f"{name}: no such column .*did you mean '{name}2'"):
-        check_log(table, **options)
+        tt.identify(table, **options)
 
 
 def test_whole_positions_stored_as_floats_will_do():

@@ -17,9 +17,6 @@ from tests.unit.simulated import (
 from twotowers.errors import InputError
 from twotowers.experiment import simulated_clicks as simulation
 from twotowers.files.rankings import pad
-from twotowers.logs import counts as counts_module
-from twotowers.logs import simulated_sessions
-from twotowers.logs import simulation as logs_simulation
 from twotowers.logs.cells import Pairs, read_logs
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import read_sessions
@@ -163,18 +160,13 @@ def test_pages_that_are_not_those_of_the_rankings(folder, pages):
         read_lane_sessions(pages, [{"strength": 0.0, "temperature": 0.0}], pairs=others, length=5)
 
 
-# Cells are counted in a table of all, or as a list.
+# Cells
 
 
-def in_both_ways(folder, monkeypatch, **changes):
+def drawn(folder, **changes):
     """The lanes of the training log."""
     policy = policies(folder, **changes)["train"]
-    found = []
-    for longest in (32, 1):
-        for module in (counts_module, logs_simulation, simulated_sessions):
-            monkeypatch.setattr(module, "LONGEST_DENSE", longest)
-        found.append(list(simulation.draw_cells(settled(**changes), "train", policy, seed=3)))
-    return found
+    return list(simulation.draw_cells(settled(**changes), "train", policy, seed=3))
 
 
 USERS = {
@@ -193,16 +185,17 @@ USERS = {
 
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("sessions", [700, [100, 700]])
-def test_listed_cells_are_the_dense_ones(folder, monkeypatch, user, sessions):
+def test_each_lane_lists_each_shown_cell_once(folder, user, sessions):
     changes = USERS[user] | {"sessions": {"train": sessions, "validation": 1, "test": 1}}
-    dense, listed = in_both_ways(folder, monkeypatch, **changes)
-    lanes = settled(**changes).lanes
-    assert len(dense) == len(listed) == np.prod([len(lane) for lane in lanes.values()])
-    for one, other in zip(dense, listed, strict=True):
-        assert one.lane == other.lane
-        for left, right in zip(*(vars(each.counts).values() for each in (one, other)), strict=True):
-            np.testing.assert_array_equal(left, right)
-        assert one.counts.impressions.sum() > one.counts.clicks.sum() > 0
+    found = drawn(folder, **changes)
+    assert len(found) == np.prod([len(lane) for lane in settled(**changes).lanes.values()])
+    for each in found:
+        *place, shown, clicked = vars(each.counts).values()
+        cells = list(zip(*place, strict=True))
+        assert cells == sorted(set(cells))
+        assert (shown > 0).all()
+        assert (clicked <= shown).all()
+        assert shown.sum() > clicked.sum() > 0
 
 
 def test_a_log_does_not_depend_on_which_other_strengths_there_are(folder):
@@ -211,10 +204,9 @@ def test_a_log_does_not_depend_on_which_other_strengths_there_are(folder):
     pd.testing.assert_frame_equal(pd.read_parquet(one), lanes.reset_index(drop=True))
 
 
-@pytest.mark.parametrize("layout", [0, 1])
-def test_larger_logs_contain_the_smaller_ones(folder, monkeypatch, layout):
+def test_larger_logs_contain_the_smaller_ones(folder):
     sessions = {"train": [100, 700, 5000], "validation": 1, "test": 1}
-    found = in_both_ways(folder, monkeypatch, sessions=sessions)[layout]
+    found = drawn(folder, sessions=sessions)
     dense = np.zeros((2, len(found), 6, POSITIONS, POSITIONS), int)
     for number, lane in enumerate(found):
         *place, shown, clicked = vars(lane.counts).values()

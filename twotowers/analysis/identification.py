@@ -11,19 +11,31 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers.errors import InputError, check_choice, check_names
+from twotowers.errors import InputError, check_choice, check_names, nearest
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, is_table, is_text_file, read_batches
 from twotowers.files.columns import Rows
 from twotowers.fits.defaults import BIAS, FEATURE, REPAIRS
-from twotowers.identifiability.diagnosis import COUNTS, Report, check_columns, check_log
-from twotowers.identifiability.strength import ENOUGH_SWAPS, Strength, number_of, weakest_link
+from twotowers.fitting.pair_counts import PairCounts
+from twotowers.identifiability.graph import factor_components
+from twotowers.identifiability.intervention import Intervention, node_intervention
+from twotowers.identifiability.merging import Merging, node_merging
+from twotowers.identifiability.strength import (
+    ENOUGH_SWAPS,
+    Strength,
+    number_of,
+    strength_of_log,
+    weakest_link,
+)
 from twotowers.logs.click_log import ClickLog
 from twotowers.logs.counted import Counts
 from twotowers.logs.frames import PANDAS, Native, both_ends, native, source_of
 from twotowers.logs.layouts import TABLES, Layout, parts_of, recognised
 from twotowers.report.shown import Shown
 
+COUNTS = ("impressions", "clicks")
+MOST_WEIGHED = 1_000
+"""The most bias factors whose links are weighed: time grows with the third power."""
 DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers as programs write them; 007 and NA are none."""
 TABULAR = ("rows", "cells")
@@ -40,44 +52,78 @@ class Identification(Shown):
     `print` shows it in words.
 
     Attributes:
-        report: the diagnosis, with repairs.
+        rows: number of rows with impressions.
+        features: a row per feature vector, in the order of their numbers.
+        factors: a row per bias factor in the log, sorted.
+        component: [factors] connected component of each bias factor, from 0.
+        merging: bias factors to merge; None if not needed, not wanted or not possible.
+        intervention: feature vectors to swap; None if not needed or not wanted.
+        rates: whether click rates chose the swaps. Otherwise all swaps count as equally good.
+        feature, factor, impressions, clicks: [rows] number of the feature vector, of the bias
+            factor, and counts. Without impressions a row is one; without clicks, each impression.
         kind: the library of the frames that answers come in.
     """
 
-    report: Report
+    rows: int
+    features: pd.DataFrame
+    factors: pd.DataFrame
+    component: np.ndarray
+    merging: Merging | None
+    intervention: Intervention | None
+    rates: bool
+    feature: np.ndarray
+    factor: np.ndarray
+    impressions: np.ndarray
+    clicks: np.ndarray
     kind: str = PANDAS
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """[components] number of bias factors of each component."""
+        return np.bincount(self.component)
 
     @property
     def identified(self) -> bool:
         """Whether bias is identified up to one constant (Chen et al. 2024, Theorem 1)."""
-        return self.report.identified
+        return len(self.sizes) == 1
+
+    @cached_property
+    def strength(self) -> Strength | None:
+        """How well bias factors hang together, by the clicks of the log.
+
+        None if no two bias factors are linked, or if there are more than `MOST_WEIGHED`.
+        """
+        factors = len(self.factors)
+        if len(self.sizes) == factors or factors > MOST_WEIGHED:
+            return None
+        counts = self.feature, self.factor, self.impressions, self.clicks
+        return strength_of_log(PairCounts.of_arrays(*counts, factors=factors))
 
     @cached_property
     def components(self) -> Native:
         """A frame with a row per bias factor: its columns, and the number of its component."""
-        return native(self.report.factors.assign(component=self.report.component), self.kind)
+        return native(self.factors.assign(component=self.component), self.kind)
 
     @cached_property
     def merges(self) -> Native | None:
         """A frame with a row per pair of bias factors to treat as one: the columns of both (the
         second ones with the ending `_with`), and their distance. None if nothing is to be merged.
         """
-        merging, factors = self.report.merging, self.report.factors
-        if merging is None:
+        if self.merging is None:
             return None
-        ends = both_ends(factors, *merging.pairs.T)
-        return native(ends.assign(distance=merging.cost), self.kind)
+        ends = both_ends(self.factors, *self.merging.pairs.T)
+        return native(ends.assign(distance=self.merging.cost), self.kind)
 
     @cached_property
     def swaps(self) -> Native | None:
         """A frame with a row per feature vector to show under another bias factor: its columns,
         those of its factor and of the other one (with the ending `_to`), and the cost. None if
         nothing is to be swapped."""
-        swaps, report = self.report.intervention, self.report
+        swaps = self.intervention
         if swaps is None:
             return None
-        what = report.features.iloc[swaps.feature].reset_index(drop=True)
-        ends = both_ends(report.factors, swaps.source, swaps.target, "_to")
+        what = self.features.iloc[swaps.feature].reset_index(drop=True)
+        ends = both_ends(self.factors, swaps.source, swaps.target, "_to")
         return native(what.join(ends).assign(cost=swaps.cost), self.kind)
 
     @cached_property
@@ -92,17 +138,17 @@ class Identification(Shown):
         (`twotowers.identifiability.strength`). None if clicks tie no two bias factors, or if there
         are more than 1,000.
         """
-        known = self.report.strength()
+        known = self.strength
         if known is None or known.links.empty:
             return None
         link = known.links.head(1)
-        ends = both_ends(self.report.factors, link["one"], link["other"])
+        ends = both_ends(self.factors, link["one"], link["other"])
         evidence = link[["clicks", "swaps", "error", "share"]].reset_index(drop=True)
         return native(ends.join(evidence), self.kind)
 
     def lines(self) -> Iterator[str]:
         """What is printed."""
-        yield from describe(self.report)
+        yield from describe(self)
 
 
 def identify(
@@ -154,16 +200,127 @@ def identify(
         check_choice(repair, REPAIRS, field="repair")
     every = list(dict.fromkeys(name for columns in wanted.values() for name in columns))
     given = log if isinstance(log, ClickLog) else any_log(log)
-    check = partial(check_log, **wanted, repair=repair, path=str(given.source))
+    check = partial(_identified, **wanted, repair=repair, path=str(given.source))
     others = {*given.settings} - {"bias"}  # A setting is for the reader of pages.
     if given.layout.format not in TABULAR or given.rows is not None or others:
         ours = TABLES["cells"][0]
         further = [name for name in every if name not in ours]
         cells = given.count(["query", "document", "position", *further]).table()
         rows = pc.sum(cells["impressions"]).as_py()
-        return Identification(replace(check(cells.to_pandas()), rows=rows), given.kind)
+        return replace(check(cells.to_pandas()), rows=rows, kind=given.kind)
     table, rows = count_columns(given, every)
-    return Identification(replace(check(table), rows=rows), given.kind)
+    return replace(check(table), rows=rows, kind=given.kind)
+
+
+def _identified(
+    table: pd.DataFrame,
+    *,
+    feature: list[str],
+    bias: list[str],
+    bias_features: list[str] | None = None,
+    repair: str | None,
+    path: object,
+) -> Identification:
+    """Test the counts of a log for identifiability, and find repairs (Chen et al. 2024, Section 4).
+
+    The click rates (clicks + 1/2) / (impressions + 1) of feature vectors and of bias factors choose
+    the swaps. They are rough estimates of relevance and examination. If `clicks` is missing, all
+    swaps count as equally good. Every proposed set of swaps connects the log. The estimates only
+    choose the set that needs the fewest clicks.
+    """
+    document, features = _number(table, feature)
+    factor, factors = _number(table, bias)
+    if len(factors) == 1:
+        raise InputError(
+            f"all rows have {' '.join(str(factors[name].iat[0]) for name in bias)}",
+            field=" ".join(bias),
+            path=path,
+            expected="two bias factors or more: with one there is no bias to learn",
+        )
+    component = factor_components(document, factor, factors=len(factors))
+    merging = intervention = None
+    if component.any():
+        if bias_features is None and all(map(_numeric, (factors[name] for name in bias))):
+            bias_features = bias
+        if bias_features is None and repair == "merge":
+            text = next(name for name in bias if not _numeric(factors[name]))
+            raise InputError(
+                "not numeric, so bias factors have no distances to merge by",
+                field=text,
+                path=path,
+                expected="numeric bias columns, or bias features",
+            )
+        if bias_features is not None and repair != "intervene":
+            points = _bias_features(table, factor, bias_features, path)
+            merging = node_merging(document, factor, points)
+        if repair != "merge":
+            estimates = (_rate(table, each) for each in (document, factor))
+            intervention = node_intervention(document, factor, *estimates)
+    rates, shown = "clicks" in table, table["impressions"].to_numpy(float)
+    clicks = table["clicks"].to_numpy(float) if rates else shown
+    return Identification(
+        len(table),
+        features,
+        factors,
+        component,
+        merging,
+        intervention,
+        rates,
+        document,
+        factor,
+        shown,
+        clicks,
+    )
+
+
+def _wrong(column: pd.Series, wrong: np.ndarray, path: object, expected: str) -> InputError:
+    """The error of the first wrong value."""
+    (value,) = column.iloc[[int(np.argmax(wrong))]].tolist()
+    message = f"{value!r:.40} was found"
+    return InputError(message, field=str(column.name), path=path, expected=expected)
+
+
+def _text(column: pd.Series) -> np.ndarray:
+    """[rows] which values make that a column is not numeric: all, if each could be a number."""
+    text = pd.to_numeric(column, errors="coerce").isna().to_numpy()
+    return text if text.any() else ~text
+
+
+def _number(table: pd.DataFrame, names: list[str]) -> tuple[np.ndarray, pd.DataFrame]:
+    """[rows] number of each row's values in some columns, and the distinct values in order."""
+    number = table.groupby(names, sort=True, observed=True).ngroup().to_numpy()
+    first = np.unique(number, return_index=True)[1]
+    return number, table[names].iloc[first].reset_index(drop=True)
+
+
+def _numeric(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column)
+
+
+def _bias_features(
+    table: pd.DataFrame, factor: np.ndarray, names: Sequence[str], path: object
+) -> np.ndarray:
+    points = np.empty((factor.max() + 1, len(names)))
+    for dimension, name in enumerate(names):
+        if not _numeric(table[name]):
+            raise _wrong(table[name], _text(table[name]), path, "numbers")
+        values = table[name].to_numpy(float)
+        if not (finite := np.isfinite(values)).all():
+            raise _wrong(table[name], ~finite, path, "finite numbers")
+        points[factor, dimension] = values
+        if (differs := points[factor, dimension] != values).any():
+            other = points[factor, dimension][differs][0]
+            expected = f"one number per bias factor, and another row of this one has {other:g}"
+            raise _wrong(table[name], differs, path, expected)
+    return points
+
+
+def _rate(table: pd.DataFrame, group: np.ndarray) -> np.ndarray:
+    """[groups] click rates; 1 if the log has no clicks."""
+    if "clicks" not in table:
+        return np.ones(group.max() + 1)
+    clicks, shown = (np.bincount(group, table[name]) for name in ("clicks", "impressions"))
+    return (clicks + 0.5) / (shown + 1)
 
 
 def any_log(given: object) -> ClickLog:
@@ -220,7 +377,10 @@ def _names(log: ClickLog, wanted: Sequence[str]) -> dict[str, str]:
     """Our names and the table's, of the wanted columns, impressions and clicks that there are."""
     known, present = dict(log.layout.columns), column_names(files_of(log.source)[0])
     theirs = {name: known.get(name, name) for name in [*wanted, *COUNTS]}
-    check_columns(wanted, {*present, *known} - {*COUNTS}, log.source)
+    readable = sorted({*present, *known} - {*COUNTS})
+    for lack in (name for name in wanted if name not in readable):
+        expected = nearest(lack, readable)
+        raise InputError("no such column", field=lack, path=log.source, expected=expected)
     return {ours: name for ours, name in theirs.items() if ours in wanted or name in present}
 
 
@@ -272,7 +432,7 @@ def _decimals(text: pa.ChunkedArray) -> pa.ChunkedArray:
     return values if len(pc.unique(values)) == len(pc.unique(text)) else text
 
 
-def describe(report: Report) -> Iterator[str]:
+def describe(report: Identification) -> Iterator[str]:
     """The report, line by line."""
     yield f"{report.rows:,} rows, {len(report.features):,} feature vectors, " + (
         f"{len(report.factors):,} bias factors"
@@ -288,7 +448,7 @@ def describe(report: Report) -> Iterator[str]:
                 _name(report.factors, each) for each in members.tolist()
             )
     some = report.clicks.any() and (report.clicks < report.impressions).any()
-    tied = report.strength() if report.rates and some else None
+    tied = report.strength if report.rates and some else None
     yield f"verdict: {_verdict(report, tied)}"
     if tied is not None and len(tied.links):
         yield weakest_link(tied, lambda each: _name(report.factors, each))
@@ -326,7 +486,7 @@ def describe(report: Report) -> Iterator[str]:
         )
 
 
-def _verdict(report: Report, tied: Strength | None) -> str:
+def _verdict(report: Identification, tied: Strength | None) -> str:
     """The verdict of the theorem, and what clicks make of it."""
     said = "identified up to one constant" if report.identified else "not identified"
     if report.rates and not report.clicks.any():

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from twotowers.errors import InputError
 from twotowers.files.columns import check_types
 from twotowers.logs.cells import Lane, Lookup, Pairs
 from twotowers.logs.counts import LONGEST_DENSE, Counts, lay_out
@@ -22,16 +21,16 @@ Sampler = Callable[..., np.ndarray]
 
 def stream_sessions(
     order: np.ndarray | NoisyOrder,
-    clicks: np.ndarray | Sampler,
+    clicks: Sampler,
     lengths: np.ndarray,
     *,
     sessions: int,
     temperature: float,
     rng: np.random.Generator,
     split: str,
-    queries: np.ndarray | None = None,
-    documents: np.ndarray | None = None,
-    lanes: Mapping[str, str | float] | None = None,
+    queries: np.ndarray,
+    documents: np.ndarray,
+    lanes: Mapping[str, str | float],
 ) -> Iterator[pa.RecordBatch]:
     """Simulate pages, CHUNK at a time, in random order: batches for `write_sessions`.
 
@@ -41,17 +40,14 @@ def stream_sessions(
     Args:
         order: [queries, positions] list index of the policy's document at each position.
             Entries behind the end of a list are ignored. Or a policy that draws them.
-        clicks: P(click), [queries, documents, positions], if clicks are independent given these.
-            Otherwise a function (query, documents, where, rng=) -> clicks for a chunk of pages:
-            query [pages] indices, documents [pages, positions] list indices, where
-            [pages, positions] False behind the end of a list, clicks [pages, positions] bool.
+        clicks: a function (query, documents, where, rng=) -> clicks for a chunk of pages: query
+            [pages] indices, documents [pages, positions] list indices, where [pages, positions]
+            False behind the end of a list, clicks [pages, positions] bool.
         lengths: [queries] documents of each query, at most `positions`.
-        queries, documents: [queries], [queries, positions] ids by index; None for the indices.
+        queries, documents: [queries], [queries, positions] whole numbers: ids by index.
         lanes: lane columns, one value each.
     """
-    lengths = np.asarray(lengths)
     number, length = order.shape
-    sampler = clicks if callable(clicks) else _independent(clicks)
     for start in range(0, sessions, CHUNK):
         pages = min(CHUNK, sessions - start)
         query = rng.integers(number, size=pages)
@@ -61,30 +57,11 @@ def stream_sessions(
         # Documents are sorted by random numbers. Padding gets a larger number and stays behind.
         keys = np.where(where[shuffled], rng.random((len(shuffled), length)), 2.0)
         shown[shuffled] = keys.argsort(axis=1)
-        clicked = np.asarray(sampler(query, shown, where, rng=rng))
-        if clicked.shape != shown.shape:
-            raise InputError(
-                f"the shape is {clicked.shape}", field="clicks", expected=f"{shown.shape}"
-            )
-        clicked = clicked.astype(bool) & where
-        if documents is not None:
-            # Behind the end of a list an index can have any value.
-            shown = np.asarray(documents)[query[:, None], np.where(where, shown, 0)]
-        query = query if queries is None else np.asarray(queries)[query]
-        yield page_batch(_plain(query), _plain(shown), clicked, split, where, lanes)
-
-
-def _independent(probability: np.ndarray) -> Sampler:
-    def sample(query, documents, where, *, rng):
-        chance = probability[query[:, None], documents, np.arange(documents.shape[1])]
-        return rng.random(chance.shape) < chance
-
-    return sample
-
-
-def _plain(ids: np.ndarray) -> np.ndarray:
-    """Whole numbers as int64; text as it is."""
-    return ids.astype(np.int64) if ids.dtype.kind in "iu" else ids
+        clicked = np.asarray(clicks(query, shown, where, rng=rng)).astype(bool) & where
+        # Behind the end of a list an index can have any value.
+        shown = documents[query[:, None], np.where(where, shown, 0)]
+        ids = (each.astype(np.int64) for each in (queries[query], shown))
+        yield page_batch(*ids, clicked, split, where, lanes)
 
 
 def read_lane_sessions(
