@@ -183,6 +183,14 @@ def test_reading_a_plan_needs_no_snakemake_and_nothing_heavy():
 # Files
 
 
+def test_results_are_those_of_all_seeds(plan):
+    assert plan.results_of("paper", ["small", "real"]) == [
+        *(f"out/smoke/fits/paper/small/{seed}.parquet" for seed in (7, 8, 9)),
+        "out/smoke/fits/paper/real/1.parquet",
+    ]
+    assert plan.records_of("paper", ["real"]) == ["out/smoke/logs/fits/paper/real/1.log"]
+
+
 def test_only_papers_that_run_bring_their_rules(made, root, papers):
     file = root / "papers" / "other" / "rules.smk"
     file.touch()

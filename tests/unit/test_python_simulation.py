@@ -287,6 +287,8 @@ def test_lists_have_the_features_that_a_tower_was_fitted_to(fitted, clicks):
     test = clicks.rankings.test
     with pytest.raises(tt.InputError, match="of their 9 features the tower would read 9, and was"):
         fitted.evaluate(replace(test, features=test.features[:, :9]))
+    with pytest.raises(tt.InputError, match="lists: 'x' was given"):
+        fitted.evaluate("x")
 
 
 @dataclass(frozen=True)
@@ -379,8 +381,3 @@ def test_a_wrong_part_is_named_at_once(part, message):
 def test_a_wrong_simulation_is_named(clicks, change, message):
     with pytest.raises(tt.InputError, match=message):
         tt.simulate(clicks.rankings, **change)
-
-
-def test_wrong_lists_are_named(fitted):
-    with pytest.raises(tt.InputError, match="lists: 'x' was given"):
-        fitted.evaluate("x")

@@ -161,23 +161,21 @@ def test_random_swaps_have_the_law_of_uniform_costs():
         for (x, s), t in product(dict.fromkeys(rows), range(4))
         if component[s] != component[t]
     ]
-    draws = 2000
-    rng = stream("test of uniform costs")
-    expected, found = (dict.fromkeys(swaps, 0) for _ in range(2))
+    rng, draws = stream("test of uniform costs"), 1000
+    # Of three pairs of components, the two whose cheapest swaps are cheapest.
+    costs = rng.random((200_000, len(swaps)))
+    pair = np.array([component[[source, target]].sum() for _, source, target in swaps])
+    swap = np.array([np.where(pair == each, costs, 2).argmin(axis=1) for each in (1, 2, 3)])
+    dearest = np.take_along_axis(costs.T, swap, axis=0).argmax(axis=0)
+    taken = np.bincount(swap[np.arange(3)[:, None] != dearest], minlength=len(swaps))
+    expected, found = draws * taken / len(costs), dict.fromkeys(swaps, 0)
     for _ in range(draws):
-        cheapest = {}
-        for swap, _ in sorted(zip(swaps, rng.random(len(swaps)), strict=True), key=lambda e: e[1]):
-            ends = frozenset(component[list(swap[1:])])
-            cheapest.setdefault(ends, swap)
-        for swap in list(cheapest.values())[:2]:
-            expected[swap] += 1
         one = random_intervention(*columns(rows), np.ones(5), np.ones(4), rng=rng)
-        for swap in zip(one.feature, one.source, one.target, strict=True):
-            found[tuple(int(each) for each in swap)] += 1
-    difference = np.array(list(expected.values())) - np.array(list(found.values()))
-    # Both are binomial: five standard deviations of a difference.
-    deviation = np.sqrt(2 * np.array(list(expected.values())))
-    assert (np.abs(difference) < 5 * deviation).all()
+        for each in zip(one.feature, one.source, one.target, strict=True):
+            found[tuple(int(index) for index in each)] += 1
+    # Five standard deviations: half of a count of 100.
+    difference = np.array([*found.values()]) - expected
+    assert (np.abs(difference) < 5 * np.sqrt(expected)).all()
     assert sum(found.values()) == 2 * draws
 
 

@@ -452,19 +452,12 @@ def test_the_same_inputs_give_the_same_page(tmp_path, paper):
     assert build(tmp_path, paper) == build(tmp_path, paper)
 
 
-def test_a_logit_and_an_ndcg_keep_their_own_decimals(tmp_path, item, paper):
+def test_each_metric_has_decimals_of_its_own(tmp_path, item, paper):
     rows = table().assign(metric="bias")
-    ndcg = rows.head(1).assign(metric="ndcg@10", value=0.72864, low=np.nan, high=np.nan)
-    items = [replace(item, table=pd.concat([rows, ndcg]), highlight=None)]
-    page = build(tmp_path, replace(paper, items=items))
-    assert "0.7286" in page
-    assert "−2.000" in page
-
-
-def test_errors_far_below_one_are_powers_of_ten(tmp_path, item, paper):
-    errors = table().head(1).assign(metric="click_mse", low=np.nan, high=np.nan)
+    one = rows.head(1).assign(low=np.nan, high=np.nan)
+    ndcg, errors = one.assign(metric="ndcg@10", value=0.72864), one.assign(metric="click_mse")
     ours, theirs = errors.assign(value=8.7e-7), errors.assign(value=2e-5, source="published")
-    rows = pd.concat([table().assign(metric="mcc"), ours, theirs])
-    page = build(tmp_path, replace(paper, items=[replace(item, table=rows, highlight=None)]))
-    for text in ("8.7e−7", "2.0e−5", "−1.9e−5"):
+    both = replace(item, table=pd.concat([rows, ndcg, ours, theirs]), highlight=None)
+    page = build(tmp_path, replace(paper, items=[both]))
+    for text in ("−2.000", "0.7286", "8.7e−7", "2.0e−5", "−1.9e−5"):
         assert text in page

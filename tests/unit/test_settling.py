@@ -296,15 +296,11 @@ def test_a_papers_file_has_no_name_of_the_librarys(tmp_path, family, name):
         components(family, "p", root=tmp_path)
 
 
-def test_users_of_several_kinds_are_lanes(load):
-    kinds_of = ["additive", "cascade"]
-    log = load(["logs", "main"], {**PAGED, "user": {"kind": kinds_of}}).logs["main"]
-    assert log.lanes["user_kind"] == kinds_of
-
-
-def test_a_job_depends_on_the_files_of_all_of_its_users(load):
-    experiment = load(["logs", "main"], {**PAGED, "user": {"kind": ["additive", "cascade"]}})
-    assert [each.name for each in experiment.logs["main"].user.models] == ["additive", "cascade"]
+def test_users_of_several_kinds_are_lanes_and_a_job_depends_on_the_files_of_all(load):
+    names = ["additive", "cascade"]
+    experiment = load(["logs", "main"], {**PAGED, "user": {"kind": names}})
+    assert experiment.logs["main"].lanes["user_kind"] == names
+    assert [each.name for each in experiment.logs["main"].user.models] == names
     sources = set(files_of(dumped(experiment.settings["fit"])))
     assert sources >= {"twotowers/models/additive.py", "twotowers/models/cascade.py"}
 

@@ -1,12 +1,14 @@
 """The stand-in for Baidu-ULTR-UVA: layout, and the published figures of the real set."""
 
+import numpy as np
 import pytest
 
 from twotowers.files.rankings import read_rankings
 from twotowers.logs.described import read_documents
 from twotowers.logs.sessions import read_sessions
+from twotowers.randomness import stream
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, PAGES
-from twotowers.standins.uva import CANDIDATES, NAME, WHOLE, WIDTH, write
+from twotowers.standins.uva import CANDIDATES, NAME, WHOLE, WIDTH, features_of, rotation, write
 
 PARTS = {PAGES: 700, DOCUMENTS: 700, ANNOTATIONS: 20}
 
@@ -60,3 +62,13 @@ def test_the_whole_log_has_hashed_ids_and_no_queries(parts, tmp_path):
             assert ids.setdefault(document, number) == number
             assert 0 <= number < 2**31
     assert len(set(ids.values())) == len(ids)
+
+
+def test_columns_show_traits_in_a_rotation():
+    np.testing.assert_allclose(rotation() @ rotation().T, np.eye(WIDTH), atol=1e-5)
+    rng = stream("test")
+    traits = rng.standard_normal((20_000, 8), np.float32)
+    seen = features_of(rng, traits) @ rotation().T
+    correlation = np.corrcoef(seen[:, :8].T, traits.T)[:8, 8:]
+    np.testing.assert_allclose(np.diag(correlation), 0.97, atol=0.01)
+    assert seen.std() == pytest.approx(1, rel=0.01)

@@ -312,18 +312,15 @@ def as_ubi(rows):
             yield event(f"id-{number}", "click", document, place)
 
 
-def test_commands_and_data_sets(tmp_path, capsys):
+def test_a_command_and_data_sets(tmp_path, capsys):
     rows = clicked_rows(300, "tv", "ram")
     rows.to_parquet(tmp_path / "rows.parquet")
     (tmp_path / "ubi").mkdir()
     lines(tmp_path / "ubi" / "all.ndjson", as_ubi(rows))
     log = str(tmp_path / "ubi")
-    assert main(["fit", log, "--model", "pbm"]) == 0
-    assert main(["identify", log]) == 0
-    assert main(["propensities", log]) == 0
     assert main(["judgments", log, "--model", "dctr", "--out", str(tmp_path / "qrels.txt")]) == 0
     output = capsys.readouterr().out
-    assert output.count("read as format 'ubi'") == 4
+    assert "read as format 'ubi'" in output
     assert "300 pages to fit" in output
     # Cells are those of the same log in rows, so all answers are.
     for name, format in (("rows.parquet", "rows"), ("ubi/all.ndjson", "ubi")):
