@@ -318,10 +318,10 @@ def test_a_command_and_data_sets(tmp_path, capsys):
     (tmp_path / "ubi").mkdir()
     lines(tmp_path / "ubi" / "all.ndjson", as_ubi(rows))
     log = str(tmp_path / "ubi")
-    assert main(["judgments", log, "--model", "dctr", "--out", str(tmp_path / "qrels.txt")]) == 0
+    assert main(["fit", log, "--model", "pbm"]) == 0
     output = capsys.readouterr().out
     assert "read as format 'ubi'" in output
-    assert "300 pages to fit" in output
+    assert "300 pages" in output
     # Cells are those of the same log in rows, so all answers are.
     for name, format in (("rows.parquet", "rows"), ("ubi/all.ndjson", "ubi")):
         to_cells(tmp_path / name, tmp_path / f"{format}.cells.parquet", format=format)
