@@ -321,12 +321,3 @@ def test_what_was_never_tried_is_not_known():
     np.testing.assert_array_equal(fitted.parameters["attraction"], [1, np.nan, np.nan])
     smooth = fit_counts(Statistics.of_pages(SEEN["cm"], pages), prior=Prior(1, 9))
     np.testing.assert_allclose(smooth.parameters["attraction"], [0.2, 1 / 9, 1 / 9])
-
-
-def test_what_cannot_be_fitted_is_refused():
-    _, statistics = statistics_of(HIDDEN["dbn"], 50)
-    with pytest.raises(InputError, match="DynamicBayesian has no counts"):
-        fit_counts(statistics)
-    _, statistics = statistics_of(SEEN["gctr"], 50)
-    with pytest.raises(InputError, match="no expectations"):
-        fit_em(statistics)

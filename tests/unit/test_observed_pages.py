@@ -11,8 +11,9 @@ from tests.tasks import setting_of
 from tests.training import short
 from twotowers.claims.metrics import page_perplexities
 from twotowers.errors import InputError
+from twotowers.experiment.observed import Portion
 from twotowers.jobs.fit import fit_setting
-from twotowers.logs.observed_pages import Portion, divide_parts, observed_pages
+from twotowers.logs.observed_pages import divide_parts, observed_pages
 from twotowers.logs.sessions import write_sessions
 from twotowers.standins.baidu import Law, World
 from twotowers.standins.baidu_files import write_part
@@ -159,14 +160,14 @@ def test_a_log_is_divided_by_its_parts(parts):
     other = divide_parts(part, np.zeros(len(part)), DIVISION, seed=4, path=path)
     assert other["test"].tolist() != found["test"].tolist()
     # Shares of the same pages stay disjoint; without shares, splits are the same pages.
-    same = {split: Portion(["part-0"], first=0.25) for split in DIVISION}
+    same = {split: Portion(parts=["part-0"], first=0.25) for split in DIVISION}
     alike = divide_parts(part, np.zeros(len(part)), same, seed=3, path=path)
     assert alike["test"].tolist() == alike["validation"].tolist()
 
 
 def test_pages_are_chosen_by_their_clicks_and_keep_their_gaps(parts):
     once = {
-        split: Portion(each["parts"], share=each.get("share", 1), clicks=(1, 1))
+        split: Portion(parts=each["parts"], share=each.get("share", 1), clicks=(1, 1))
         for split, each in PORTIONS.items()
     }
     found = observed_pages(parts / "pages.parquet", once, positions=22, seed=1, places="positions")
@@ -179,9 +180,9 @@ def test_pages_are_chosen_by_their_clicks_and_keep_their_gaps(parts):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"test": Portion(["part-9"])}, "no part 'part-9'"),
-        ({"test": Portion(["part-0"], share=0.8)}, "add up to 1.3"),
-        ({"test": Portion(["part-0"], clicks=(99, 99))}, "leave none for 'test'"),
+        ({"test": Portion(parts=["part-9"])}, "no part 'part-9'"),
+        ({"test": Portion(parts=["part-0"], share=0.8)}, "add up to 1.3"),
+        ({"test": Portion(parts=["part-0"], clicks=(99, 99))}, "leave none for 'test'"),
     ],
 )
 def test_wrong_parts_are_refused(parts, change, message):

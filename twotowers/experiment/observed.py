@@ -15,7 +15,6 @@ from twotowers.experiment.fields import Config, Distinct, config_error
 from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages, splits_of
 from twotowers.files.artefacts import files_of
 from twotowers.logs.described import Gathered, read_documents
-from twotowers.logs.observed_pages import Portion as PagesOf
 from twotowers.logs.observed_pages import observed_pages, observed_splits
 from twotowers.methods.task import Split
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS, TEXTS, part_of
@@ -143,10 +142,7 @@ class ObservedLog(Recorded):
         self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
     ) -> dict[str, Split]:
         given = {"positions": self.positions, "seed": seed}
-        shares = {
-            name: part if isinstance(part, float) else PagesOf(**part.model_dump())
-            for name, part in self.split
-        }
+        shares = dict(self.split)
         if not self.has_pages:
             where, counts = observed_splits(inputs[LOG], shares, **given)
             pairs = np.arange(where.size, dtype=np.int32).reshape(where.shape)

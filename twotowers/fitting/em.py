@@ -54,7 +54,7 @@ from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import NOTHING, Prior, shares_of
 from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.fitting.steps import EMState
-from twotowers.models.protocol import ClickModel, of_documents
+from twotowers.models.protocol import of_documents
 
 ROUNDING = 1e-10
 """Largest relative fall of a log-likelihood that counts as rounding."""
@@ -66,7 +66,6 @@ def fit_counts(statistics: Statistics | Totals, *, prior: Prior = NOTHING) -> Es
     The module's docstring has the formula and an example. PyClick's prior is 2 trials with a
     success.
     """
-    _check(statistics.model, "counts", "'em'")
     if isinstance(statistics, Totals):
         found = {}
         for part, trials in statistics.trials.items():
@@ -111,7 +110,6 @@ def fit_em(
             many. False makes it one EM step.
     """
     model, given = statistics.model, start or {}
-    _check(model, "expectations", "'counting'")
     # Pairs that start alike stay alike.
     apart = any(np.ndim(given.get(part, 0)) for part in of_documents(model.parts))
     alike = None if apart else DuplicateGroups.of(statistics)
@@ -135,15 +133,6 @@ def fit_em(
     if alike is not None:
         split = [alike.spread(values) for values in split]
     return Estimate(*split, history, converged, prior, lambda: statistics)
-
-
-def _check(model: ClickModel, needed: str, other: str) -> None:
-    if getattr(model, needed) is None:
-        raise InputError(
-            f"{type(model).__name__} has no {needed}",
-            field="method",
-            expected=f"{other} or 'likelihood'",
-        )
 
 
 def run_em(

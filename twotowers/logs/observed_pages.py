@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -27,21 +28,15 @@ from twotowers.logs.simulation import Sessions
 from twotowers.randomness import draw_clicks, stream
 
 
-@dataclass(frozen=True)
-class Portion:
-    """The pages of a split.
-
-    Attributes:
-        parts: the log's parts that they are from, as its `split` names them.
-        first: the share of their pages that is taken, from the first, in (0, 1].
-        share: the share of these, by chance. Splits with the same parts and `first` share no page.
-        clicks: the fewest and the most clicks of a page; None for any number.
-    """
+class Portion(Protocol):
+    """The pages of a split: `first`, a share of those of some `parts` of the log, and by chance
+    `share` of these; of so many `clicks`, the fewest and the most, or any. Splits with the same
+    parts and `first` share no page."""
 
     parts: Sequence[str]
-    first: float = 1.0
-    share: float = 1.0
-    clicks: tuple[int, int] | None = None
+    first: float
+    share: float
+    clicks: tuple[int, int] | None
 
 
 TYPES = {
@@ -112,7 +107,7 @@ def observed_pages(
     code, first = number_rows(shown)
     row = np.repeat(np.arange(len(code)), 1 if pages.number is None else pages.number)
     given = {"seed": seed, "path": path}
-    if all(isinstance(each, Portion) for each in shares.values()):
+    if not any(isinstance(each, float | int) for each in shares.values()):
         parts = whole.ids["split"].take(whole.flat("split")).to_numpy(zero_copy_only=False)
         clicked = (pages.clicks & pages.where).sum(1)
         divided_rows = divide_parts(parts[row], clicked[row], shares, **given)
