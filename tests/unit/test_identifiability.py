@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twotowers.fitting import pair_counts
 from twotowers.identifiability import graph as identifiability
 from twotowers.identifiability.graph import factor_components, graph_statistics
 
@@ -49,7 +50,7 @@ def test_an_empty_log_identifies_nothing():
 def test_against_union_find(block, rows):
     with pytest.MonkeyPatch.context() as patch:
         # A log of 40 rows and 15 nodes then takes several blocks.
-        patch.setattr(identifiability, "BLOCK", block)
+        patch.setattr(pair_counts, "BLOCK", block)
         result = components(rows, 8)
     assert same_partition(result.tolist(), brute_force(rows, 8))
     # Numbered from 0 without gaps.

@@ -41,7 +41,7 @@ from twotowers.fitting.curves import (
     inverse_root,
 )
 from twotowers.fitting.maximise import Point, Step, maximise
-from twotowers.fitting.pair_counts import PairCounts, components, strong_components
+from twotowers.fitting.pair_counts import PairCounts, factor_components, strong_components
 
 LONGEST = 5.0
 """Step of a logarithm."""
@@ -150,7 +150,7 @@ def _reasons(
     counts: PairCounts, clicked: PairCounts, inside: np.ndarray, reference: int
 ) -> np.ndarray:
     """[K] why a factor has no estimate; '' if it is `inside`. `clicked` are pairs with a click."""
-    tied = components(clicked.pair, clicked.factor, counts.factors)
+    tied = factor_components(clicked.pair, clicked.factor, factors=counts.factors)
     reason = np.where(inside, "", ORDERED).astype(object)
     reason[tied != tied[reference]] = UNCLICKED
     reason[counts.component != counts.component[reference]] = APART

@@ -26,7 +26,7 @@ from twotowers.errors import InputError
 from twotowers.fitting.conditional import APART, NEVER, UNCLICKED
 from twotowers.fitting.curves import ALONE, LEVERAGE, Curve, as_curve, contrasts, effective_clusters
 from twotowers.fitting.maximise import Point, Step, maximise
-from twotowers.fitting.pair_counts import PairCounts, components
+from twotowers.fitting.pair_counts import PairCounts, factor_components
 
 CERTAIN = 1 - 1e-9
 """Of a click: the likelihood has no curvature at 1, where every impression was clicked."""
@@ -213,7 +213,7 @@ def _all_pairs(clicks, pairs, reference, *, collision: bool):
     slope = (subtract @ inverse @ project) / (1 - chance)
     of_clicks, of_pairs = np.zeros((2, factors, factors, factors))
     of_clicks[:, k, l], of_pairs[:, k, l] = slope, -slope * chance
-    linked = components(group, k, factors)
+    linked = factor_components(group, k, factors=factors)
     linked = linked == linked[reference]
     estimate = np.where(linked, examination - examination[reference], np.nan)
     return estimate, of_clicks, of_pairs

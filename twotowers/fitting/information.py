@@ -35,7 +35,7 @@ from scipy.special import expit, logit
 from twotowers.errors import InputError
 from twotowers.files.blocks import CELLS, blocks, in_order
 from twotowers.fitting.chains import STEP, Entries, information_of_chain, is_chain
-from twotowers.fitting.pair_counts import components
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.fitting.steps import EMState, credits_of, slices_of
@@ -432,7 +432,11 @@ def page_sets(statistics: Statistics, *, cells: int = CELLS) -> list[PageSet]:
         pair, pairs = statistics.index[own[0]], statistics.sizes[own[0]]
         row, place = np.nonzero(statistics.where)
         # Of a row with one position, no pair meets another.
-        kind = np.arange(pairs) if length == 1 else components(row, pair[row, place], pairs)
+        kind = (
+            np.arange(pairs)
+            if length == 1
+            else factor_components(row, pair[row, place], factors=pairs)
+        )
         of_rows = kind[pair[of_rows, statistics.where.argmax(1)]]
     by_kind = np.argsort(kind, kind="stable")
     order = np.empty_like(by_kind)

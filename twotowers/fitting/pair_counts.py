@@ -18,6 +18,9 @@ from scipy.sparse.csgraph import connected_components
 
 from twotowers.logs.counted import Counts, key_of
 
+BLOCK = 1 << 22
+"""Rows of a log to join at a time."""
+
 
 @dataclass(frozen=True)
 class PairCounts:
@@ -137,7 +140,7 @@ class PairCounts:
             totals = shown, clicked, squares / np.maximum(shown, 1)
         shown, clicked, repeats = totals
         if component is None:
-            component = components(kept[0], kept[1], factors)
+            component = factor_components(kept[0], kept[1], factors=factors)
         query, cluster = np.unique(kept[4][first], return_inverse=True)
         return cls(
             *kept[:4],
@@ -167,7 +170,7 @@ class PairCounts:
         shown, clicks = counts.impressions.astype(float), counts.clicks.astype(float)
         sums = [np.bincount(factor, each, len(first)) for each in (shown, clicks, shown**2)]
         several = (np.diff(start, append=len(pair)) > 1)[pair]
-        tied = components(factor[start][pair][several], factor[several], len(first))
+        tied = factor_components(factor[start][pair][several], factor[several], factors=len(first))
         kept = several
         if clicked:
             kept = several & (np.bincount(pair, clicks) > 0)[pair]
@@ -196,11 +199,28 @@ class PairCounts:
         )
 
 
-def components(pair: np.ndarray, factor: np.ndarray, factors: int) -> np.ndarray:
-    """[factors] connected component of each factor: pairs join the factors they were seen under."""
-    nodes = factors + (int(pair.max()) + 1 if len(pair) else 0)
-    edges = coo_array((np.ones(len(pair), bool), (factor, factors + pair)), shape=(nodes, nodes))
-    return connected_components(edges, directed=False)[1][:factors]
+def factor_components(document: np.ndarray, factor: np.ndarray, *, factors: int) -> np.ndarray:
+    """[factors] connected component of each bias factor (Chen et al. 2024, Theorem 1, Algorithm 1).
+
+    The bias is identified if all are 0. Documents, or feature vectors, and factors are integers
+    from 0; a factor that was never seen is a component of its own.
+    """
+    documents = int(document.max()) + 1 if len(document) else 0
+    nodes = factors + documents
+    label = np.arange(nodes, dtype=np.int32 if nodes < 2**31 else np.int64)
+    # Each block is joined to the components so far, so memory holds the log, a block and a number
+    # per node. A block has at least as many rows as there are nodes, so renumbering the nodes after
+    # each block stays linear in the rows.
+    step = max(BLOCK, nodes)
+    for start in range(0, len(document), step):
+        block = slice(start, start + step)
+        left, right = label[factor[block]], label[factors:][document[block]]
+        apart = left != right
+        left, right = left[apart], right[apart]
+        if len(left):
+            edges = coo_array((np.ones(len(left), np.int8), (left, right)), shape=(nodes, nodes))
+            label = connected_components(edges, directed=False)[1][label]
+    return np.unique(label[:factors], return_inverse=True)[1]
 
 
 def strong_components(counts: PairCounts, form: str = "product") -> np.ndarray:

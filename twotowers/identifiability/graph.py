@@ -15,9 +15,10 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from twotowers.files.distinct import number_rows
+from twotowers.fitting.pair_counts import factor_components
 
 BLOCK = 1 << 22
-"""Rows of a log to join at a time, and entries of a sparse product in memory at a time."""
+"""Entries of a sparse product in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -35,30 +36,6 @@ class GraphStatistics:
     edges: int
     components: int
     sizes: np.ndarray
-
-
-def factor_components(document: np.ndarray, factor: np.ndarray, *, factors: int) -> np.ndarray:
-    """[factors] connected component of each bias factor (Chen et al. 2024, Theorem 1, Algorithm 1).
-
-    The bias is identified if all are 0. Documents, or feature vectors, and factors are integers
-    from 0; a factor that was never seen is a component of its own.
-    """
-    documents = int(document.max()) + 1 if len(document) else 0
-    nodes = factors + documents
-    label = np.arange(nodes, dtype=np.int32 if nodes < 2**31 else np.int64)
-    # Each block is joined to the components so far, so memory holds the log, a block and a number
-    # per node. A block has at least as many rows as there are nodes, so renumbering the nodes after
-    # each block stays linear in the rows.
-    step = max(BLOCK, nodes)
-    for start in range(0, len(document), step):
-        block = slice(start, start + step)
-        left, right = label[factor[block]], label[factors:][document[block]]
-        apart = left != right
-        left, right = left[apart], right[apart]
-        if len(left):
-            edges = coo_array((np.ones(len(left), np.int8), (left, right)), shape=(nodes, nodes))
-            label = connected_components(edges, directed=False)[1][label]
-    return np.unique(label[:factors], return_inverse=True)[1]
 
 
 def graph_statistics(feature: np.ndarray, factor: np.ndarray, *, factors: int) -> GraphStatistics:
