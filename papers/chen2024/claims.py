@@ -5,16 +5,8 @@ ours, and says so beside its number. The README says what git shows of when they
 Comparisons are between means over seeds, each of which is one of the paper's runs.
 """
 
-from papers.chen2024.judges import (
-    connectivity,
-    contexts,
-    redrawn,
-    repairs,
-    synthetic,
-    theorems,
-    theory,
-)
+from papers.chen2024.judges import connectivity, contexts, repairs, synthetic, theory
 from twotowers.claims.claims import in_order
 
-JUDGES = synthetic, repairs, redrawn, connectivity, contexts, theory, theorems
+JUDGES = synthetic, repairs, connectivity, contexts, theory
 CLAIMS = in_order(*(judges.CLAIMS for judges in JUDGES))

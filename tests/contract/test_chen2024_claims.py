@@ -6,7 +6,7 @@ import pytest
 
 from papers.chen2024.claims import CLAIMS
 from papers.chen2024.judges.cells import CLICKS, LISTS
-from papers.chen2024.judges.redrawn import AGREES, as_another_draw
+from papers.chen2024.judges.synthetic import AGREES, as_another_draw
 from tests.claimed import altered, claimed
 from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, judge
 from twotowers.claims.data_provenance import REAL, STAND_IN

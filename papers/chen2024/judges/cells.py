@@ -1,13 +1,15 @@
-"""What several judges share: the cells of a study that a claim is about."""
+"""What several judges share: the cells that a claim is about, printed numbers, and names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import pandas as pd
 
 from twotowers.claims.claims import NotTestable, seed_means
 from twotowers.claims.data_provenance import REAL
+from twotowers.claims.published import bands
 from twotowers.claims.statistics import select
 
 DATASETS = {"Yahoo!": {"dataset": "yahoo"}, "Istella-S": {"dataset": "istella_s"}}
@@ -19,6 +21,36 @@ METHODS = ("rate_dla", "rate_em", "two_tower")
 PERFECT = 0.9995
 # Runs from which a standard deviation may be taken.
 LEAST_SEEDS = 3
+
+
+def metric_name(name: str) -> str:
+    """A metric of the studies as the paper writes it: test_ndcg@5 is test nDCG@5."""
+    return name.replace("mcc", "MCC").replace("test_", "test ").replace("ndcg", "nDCG")
+
+
+MEASURED = [f"{split}ndcg@{at}" for split in ("", "test_") for at in (1, 3, 5, 10)]
+NAMES = {
+    "components": "K =",
+    "views": "clicks",
+    "bias_factors": "|T| =",
+    "feature_vectors": "|X| =",
+    "rows": "|D| =",
+    "method": {"rate_dla": "DLA", "rate_em": "Regression-EM", "two_tower": "Two-Tower"},
+    "metric": {name: metric_name(name) for name in ("mcc", *MEASURED)},
+}
+"""What metrics and lanes are called in the texts of claims."""
+
+
+@cache
+def tables() -> pd.DataFrame:
+    """The printed tables."""
+    return bands("chen2024")
+
+
+def printed(over: Mapping[str, Sequence], **where) -> pd.Series:
+    """The printed numbers of a selection, by the values of a lane."""
+    ((lane, values),) = over.items()
+    return select(tables(), **over, **where).set_index(lane)["value"][list(values)]
 
 
 def by_seed(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where) -> pd.DataFrame:

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from papers.chen2024.judges.cells import DATASETS, on_real_data
-from papers.chen2024.judges.words import NAMES
+from papers.chen2024.judges.cells import DATASETS, NAMES, on_real_data, printed
 from twotowers.claims.claims import OURS, Claims, Measured, NotTestable, seed_means
 from twotowers.claims.conditions import (
     above,
@@ -42,21 +41,9 @@ ENOUGH_FEATURES = 10
 ABOUT = 2
 # Claim 15, from finer to coarser bias factors.
 FACTORS = ("v1, v2, position", "v1, position", "v2, position", "position")
-# Claims 16 and 27: the printed numbers.
-SIZE = {
-    "yahoo": {"queries": 28_719, "documents": 700_153, "features": 700},
-    "istella_s": {"queries": 32_968, "documents": 3_406_167, "features": 220},
-}
-GRAPH = {
-    "yahoo": {
-        "nodes": 48_894, "edges": 59_811_898, "components": 28_958,
-        "top1": 15_684, "top2": 98, "top3": 96,
-    },
-    "istella_s": {
-        "nodes": 48_919, "edges": 5_972, "components": 47_976,
-        "top1": 101, "top2": 7, "top3": 5,
-    },
-}  # fmt: skip
+# Claims 16 and 27: what is printed.
+SIZE = ("queries", "documents", "features")
+GRAPH = ("nodes", "edges", "components", "top1", "top2", "top3")
 TABLE_CONTEXTS = 5000
 # The second and third component are extremes of few: shown, and not judged.
 JUDGED = ("nodes", "edges", "components", "top1")
@@ -75,7 +62,6 @@ ADJUSTED = (
 
 def contexts_disconnect(results: pd.DataFrame, dataset: str) -> Measured:
     """The frequency of connected graphs by the number of context types."""
-    _check_size(results, dataset)
     enough = ENOUGH_CONTEXTS[dataset]
     share, draws = _connected(results, dataset, "contexts", {0, enough})
     most = share.index.max()
@@ -86,11 +72,10 @@ def contexts_disconnect(results: pd.DataFrame, dataset: str) -> Measured:
 
 def small_samples_disconnect(results: pd.DataFrame, dataset: str, calibrated: bool) -> Measured:
     """The frequency of connected graphs by the share of queries, and from which on it is 1."""
-    _check_size(results, dataset)
-    printed = ENOUGH_SHARE[dataset]
+    enough = ENOUGH_SHARE[dataset]
     share, draws = _connected(results, dataset, "sampling", {1})
-    if share.index.min() >= printed / ABOUT:
-        raise NotTestable(f"no ratio below {short(printed / ABOUT)}")
+    if share.index.min() >= enough / ABOUT:
+        raise NotTestable(f"no ratio below {short(enough / ABOUT)}")
     first = _certain_from(share)
     rises = _rises(share[::-1], draws[::-1])
     return [share[1], first, first, rises, share, *_evidence(results, dataset, calibrated)]
@@ -98,7 +83,6 @@ def small_samples_disconnect(results: pd.DataFrame, dataset: str, calibrated: bo
 
 def features_disconnect(results: pd.DataFrame, dataset: str, calibrated: bool) -> Measured:
     """The frequency of connected graphs by the number of features."""
-    _check_size(results, dataset)
     share, draws = _connected(results, dataset, "features", {ENOUGH_FEATURES})
     values = [share.iloc[0], share.loc[ENOUGH_FEATURES:], _rises(share, draws), share]
     return [*values, *_evidence(results, dataset, calibrated)]
@@ -184,9 +168,8 @@ def verticals_disconnect(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def graph_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
     _check_size(results, dataset)
-    printed = GRAPH[dataset]
-    values = _statistics(results, dataset, tuple(printed))
-    off = [(abs(values[name] - printed[name]), printed[name]) for name in JUDGED]
+    theirs, values = _printed(dataset, JUDGED), _statistics(results, dataset, GRAPH)
+    off = [(abs(values[name] - theirs[name]), theirs[name]) for name in JUDGED]
     return [*off, values, on_real_data(results, f"connectivity-{dataset}")]
 
 
@@ -197,11 +180,11 @@ def graph_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
 )  # fmt: skip
 def sizes_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
     """A stand-in has counts of its own."""
-    values = _statistics(results, dataset, tuple(SIZE[dataset]))
+    values = _statistics(results, dataset, SIZE)
     if not on_real_data(results, f"connectivity-{dataset}"):
         counted = ", ".join(f"{name} {written(value)}" for name, value in values.items())
         raise NotTestable(f"the data are not known to be real: {counted}")
-    return values == pd.Series(SIZE[dataset]), values
+    return values == _printed(dataset, SIZE), values
 
 
 @CLAIMS.add(
@@ -230,17 +213,21 @@ def _statistics(results: pd.DataFrame, dataset: str, metrics: Sequence[str]) -> 
     return seed_means(results, {"metric": metrics}, setting=f"connectivity-{dataset}", **where)
 
 
+def _printed(dataset: str, metrics: Sequence[str]) -> pd.Series:
+    return printed({"metric": metrics}, setting=f"connectivity-{dataset}")
+
+
 def _check_size(results: pd.DataFrame, dataset: str) -> None:
     """Counts of contexts, queries or features mean something on a data set of the same size.
 
     The bias factors that occur with 5,000 context types tell how many displays there are.
     """
     nodes = _statistics(results, dataset, ["nodes"])["nodes"]
-    printed = GRAPH[dataset]["nodes"]
-    if abs(nodes / printed - 1) > SAME_SIZE:
+    theirs = _printed(dataset, ["nodes"])["nodes"]
+    if abs(nodes / theirs - 1) > SAME_SIZE:
         raise NotTestable(
             f"a data set of another size: {nodes:,.0f} bias factors with 5,000 context types, "
-            f"in the paper {printed:,}"
+            f"in the paper {theirs:,.0f}"
         )
 
 
@@ -248,6 +235,7 @@ def _connected(
     results: pd.DataFrame, dataset: str, sweep: str, needed: set[float]
 ) -> tuple[pd.Series, pd.Series]:
     """Frequency of connected graphs, and number of draws, by amount."""
+    _check_size(results, dataset)
     rows = select(
         results, setting=f"connectivity-{dataset}", dataset=dataset, sweep=sweep, metric="connected"
     )

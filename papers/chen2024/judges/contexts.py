@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from papers.chen2024.judges.cells import DATASETS
-from papers.chen2024.judges.words import NAMES, metric_name
+from papers.chen2024.judges.cells import DATASETS, NAMES, metric_name, printed
 from twotowers.claims.claims import Claims, Measured, seed_means
 from twotowers.claims.conditions import above, at_least, at_most, shown
 
@@ -33,22 +32,6 @@ ROWS = {
     ("-random", "plain"): "DLA at random",
     ("", "merging"): "merging from 1",
     ("-random", "merging"): "merging at random",
-}
-PRINTED = {
-    "yahoo": {
-        "mcc": (0.765, 0.750, 0.619, 0.771, 0.744),
-        "ndcg@5": (0.841, 0.844, 0.819, 0.853, 0.863),
-        "ndcg@10": (0.915, 0.914, 0.892, 0.920, 0.921),
-        "test_ndcg@5": (0.693, 0.693, 0.688, 0.697, 0.699),
-        "test_ndcg@10": (0.741, 0.741, 0.737, 0.745, 0.746),
-    },
-    "istella_s": {
-        "mcc": (0.764, 0.764, 0.748, 0.772, 0.782),
-        "ndcg@5": (0.885, 0.886, 0.874, 0.892, 0.900),
-        "ndcg@10": (0.941, 0.941, 0.931, 0.944, 0.947),
-        "test_ndcg@5": (0.634, 0.633, 0.638, 0.636, 0.638),
-        "test_ndcg@10": (0.682, 0.682, 0.686, 0.684, 0.686),
-    },
 }
 
 
@@ -133,11 +116,15 @@ for letters, split, metrics in (("ac", "training", TRAINING), ("bd", "test", TES
     parts=DATASETS, against_printed=True,
 )  # fmt: skip
 def levels_as_printed(results: pd.DataFrame, dataset: str) -> Measured:
-    def off(metric: str) -> pd.Series:
-        ours = [mean(results, f"{dataset}{suffix}", *lane, metric) for suffix, *lane in ROWS]
-        return (pd.Series(ours, ROWS.values()) - [*PRINTED[dataset][metric]]).abs()
+    def off(metric: str, fitted: str, repair: str) -> float:
+        lane = {"setting": f"contexts-{fitted}", "metric": metric}
+        theirs = printed({"repair": [repair]}, **lane)[repair]
+        return abs(mean(results, fitted, repair, metric) - theirs)
 
-    return [off(metric) for metric in LEVEL]
+    return [
+        pd.Series({name: off(metric, dataset + end, of) for (end, of), name in ROWS.items()})
+        for metric in LEVEL
+    ]
 
 
 @CLAIMS.add(

@@ -13,12 +13,12 @@ from papers.chen2024.judges.cells import (
     CLICKS,
     LISTS,
     METHODS,
+    NAMES,
     PERFECT,
     by_seed,
     check_clicks,
     dla_means,
 )
-from papers.chen2024.judges.words import NAMES
 from papers.chen2024.simulation import EXAMINATION, POSITIONS
 from twotowers.claims.claims import Claims, Measured, apart, seed_means
 from twotowers.claims.conditions import above, at_least, at_most, below, shown, written
