@@ -1,7 +1,5 @@
 """How accurate Example 2 is, and how long random swaps take."""
 
-from __future__ import annotations
-
 from papers.chen2024.judges.repairs import CLICKS, VISIBLE, by_seed
 from papers.chen2024.judges.theory import SIZES, _example2, _off
 from twotowers.claims.findings import Finding

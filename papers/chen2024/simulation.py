@@ -1,7 +1,5 @@
 """Numbers of the authors' simulation (their click_model.json)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 POSITIONS = 10

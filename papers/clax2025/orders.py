@@ -1,7 +1,5 @@
 """Orders of the ten models by how well they predict, on full tables and on compressed ones."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pandas as pd

@@ -3,8 +3,6 @@
 Thresholds were set from the printed values before any of ours were seen at scale laptop.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Models of the paper, and the values of each query that they have."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """A mark of Table 2.2 that does not follow from its numbers."""
 
-from __future__ import annotations
-
 from twotowers.claims.claims import rows_of
 from twotowers.claims.conditions import written
 from twotowers.claims.findings import Finding

@@ -1,7 +1,5 @@
 """The grid of Table 2.2: data sets, methods, and how far two methods are apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """A mark that a sentence of Section 3.6.1 leaves out."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from papers.hager2024.claims import RANKING, marks

@@ -1,7 +1,5 @@
 """The thesis's tests: paired t over queries and runs, at .01, divided by the size of the group."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

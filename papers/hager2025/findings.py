@@ -1,7 +1,5 @@
 """What fails of Section 8 on the authors' own numbers."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from papers.hager2025.judges.fits import (

@@ -3,8 +3,6 @@
 Fits of expected clicks have no sampling noise, so a few hundred queries tell as much as all.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from twotowers.files.rankings import Rankings, mask, pad

@@ -1,7 +1,5 @@
 """The fits behind claims 13 and 16: by names that say how they were fitted; where they start."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from twotowers.claims.claims import rows_of

@@ -4,8 +4,6 @@ PAL, GradRev and Drop are lanes of one setting: scale and rate 0 is PAL. Biased 
 settings of their own.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from twotowers.claims.claims import rows_of, seed_means

@@ -1,7 +1,5 @@
 """Sentences of Section 4 that fail, and sentences that the numbers of Table 1 contradict."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from papers.zhang2023.judges.theory import STRICT

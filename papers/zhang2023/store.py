@@ -10,8 +10,6 @@ taste; those who come often share a taste.
 - The log's ranker sees the true attraction through noise, as a production model would.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

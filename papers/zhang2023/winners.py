@@ -6,8 +6,6 @@ which takes labels: the best case, and probably what the paper reports. Both are
 policy, by means over seeds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

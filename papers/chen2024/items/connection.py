@@ -1,7 +1,5 @@
 """How often the identifiability graph is connected, along one of three sweeps of a data set."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

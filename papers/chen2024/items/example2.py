@@ -4,8 +4,6 @@ The estimate is Gilbert's, for graphs whose edges are independent; those of an i
 graph are not.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """The identifiability graphs of the fully synthetic lists (Appendix C.1)."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Examination by position as DLA estimates it, with and without merging (Appendix D.1)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import seaborn.objects as so

@@ -1,7 +1,5 @@
 """Propositions 1, 2 and 4, checked by simulation."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from twotowers.claims.moments import measured, whole

@@ -1,7 +1,5 @@
 """The identifiability check on a real click log, and on what random thinning leaves of it."""
 
-from __future__ import annotations
-
 import pandas as pd
 import seaborn as sns
 from matplotlib.colors import LogNorm

@@ -1,7 +1,5 @@
 """What another draw of the fully synthetic data set changes."""
 
-from __future__ import annotations
-
 import pandas as pd
 import seaborn.objects as so
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """What was measured of theorems and lemmas: a LaTeX table, a number in each line."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from twotowers.claims.moments import measured

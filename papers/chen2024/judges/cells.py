@@ -1,7 +1,5 @@
 """What several judges share: the cells that a claim is about, printed numbers, and names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 

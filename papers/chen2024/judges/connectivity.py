@@ -4,8 +4,6 @@ Semi-synthetic data sets by number of contexts, share of queries and features (S
 Appendix D.3) and as Table 4 counts them; TianGong-ST (Table 5); a log of our own choice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

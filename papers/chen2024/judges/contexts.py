@@ -1,7 +1,5 @@
 """Claims 12, 13, 25 and 26: node merging under contextual bias (Section 5.2, Tables 2 and 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

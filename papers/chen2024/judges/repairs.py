@@ -4,8 +4,6 @@ How well intervention and merging rank (Section 5.1), and what examination they 
 (Appendix D.1).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

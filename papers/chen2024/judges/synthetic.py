@@ -4,8 +4,6 @@ numbers against other draws of its data set.
 Fits of disconnected graphs leave no error in clicks, and rank badly and unlike each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

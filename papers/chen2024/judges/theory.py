@@ -1,7 +1,5 @@
 """Claims 14, 17, 21 to 24 and 28: theorems, propositions and examples, by numbers; Figure 5."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

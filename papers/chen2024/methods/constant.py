@@ -1,7 +1,5 @@
 """A ranker that says 1 for every document (Example 1 of Chen et al. 2024)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from twotowers.fitting.click_rates import RateEstimate

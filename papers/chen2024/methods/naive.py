@@ -1,7 +1,5 @@
 """No debiasing: clicks taken for relevance."""
 
-from __future__ import annotations
-
 from twotowers.fitting.click_rates import fit_naive
 from twotowers.methods.alternation import fitted_of, rates_of
 from twotowers.methods.task import Fitted, Task

@@ -10,8 +10,6 @@ losses. Appendix C.3 describes another update:
   the first step; this rule would keep it.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -4,8 +4,6 @@ Its E-step takes c / o for the former relevance, and so collapses: the new r is 
 Examination o is updated from the r of the same step, before it is clipped.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

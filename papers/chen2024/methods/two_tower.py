@@ -1,7 +1,5 @@
 """The two towers of Chen et al. (2024), with a parameter per document and per bias factor."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """The users of Section 5.2 of Chen et al. (2024): context changes how steeply examination falls."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

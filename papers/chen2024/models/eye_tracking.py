@@ -1,7 +1,5 @@
 """The users of Chen et al. (2024): examination by position as eye-tracking measured it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

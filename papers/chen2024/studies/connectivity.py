@@ -4,8 +4,6 @@ Appendix D.3, Tables 3 and 4, Figures 4c, 4d and 7)
 Each seed draws contexts, samples and removed features anew, `repeats` times.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Example 2's estimate of the probability of identifiability against simulation (Section 3)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

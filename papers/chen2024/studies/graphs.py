@@ -1,7 +1,5 @@
 """The identifiability graphs of the fully synthetic lists, to be drawn (Figure 5)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

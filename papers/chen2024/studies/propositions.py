@@ -1,7 +1,5 @@
 """Propositions 1, 2 and 4 checked by simulation (Section 4, Appendix A)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from scipy.sparse import coo_array

@@ -4,8 +4,6 @@ Positions are the only bias factors; documents are told apart within a query. Ho
 log be before its position bias were no longer identified?
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq

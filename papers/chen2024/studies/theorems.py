@@ -4,8 +4,6 @@ A study, since nothing is fitted: logarithms make clicks r(x) o(t) linear, so th
 log are those of linear equations.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from scipy.special import expit

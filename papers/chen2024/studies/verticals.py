@@ -1,7 +1,5 @@
 """Which bias factors identify relevance on TianGong-ST? (Section 5.2, Appendix D.2, Table 5)"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Kendall's tau between the models' orders on compressed and on full tables, by ratio."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

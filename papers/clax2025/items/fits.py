@@ -1,7 +1,5 @@
 """Perplexity and conditional perplexity of ten models, by EM or counting and by gradient."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """All ten models on tables that are hashed to a tenth, beside full tables."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

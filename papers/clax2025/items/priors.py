@@ -1,7 +1,5 @@
 """Perplexities under one or two priors, a row per setting."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from twotowers.claims.statistics import over_seeds, select

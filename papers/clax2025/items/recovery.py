@@ -1,7 +1,5 @@
 """What it costs to fit another model than the user's: perplexity and ranking, ten by ten."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

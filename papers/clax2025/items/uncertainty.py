@@ -1,7 +1,5 @@
 """How often 95 % intervals hold the truth, a line per part of each model."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -4,8 +4,6 @@ The thesis prints no number of Figure 5.2. So the thresholds are our reading of 
 set before we had the authors' runs.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from papers.clax2025.names import CALLED

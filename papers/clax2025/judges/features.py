@@ -1,7 +1,5 @@
 """Claims 21 to 26 and 47: Figure 5.4, models that generalise over features."""
 
-from __future__ import annotations
-
 import pandas as pd
 from scipy.stats import kendalltau
 

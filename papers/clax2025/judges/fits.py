@@ -1,7 +1,5 @@
 """Claims 1 to 7 and 42 to 46: Figure 5.1, EM or counting against gradient descent."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau

@@ -1,7 +1,5 @@
 """Claims 17 to 20: Figure 5.3, and training times, of which the thesis says little else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau

@@ -1,7 +1,5 @@
 """Claims 8 to 11 and 41: Eq. 5.10 at random parameters, exact optima, ClickEMLoss; and recovery."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from papers.clax2025.names import CALLED, HIDDEN

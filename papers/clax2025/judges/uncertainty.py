@@ -4,8 +4,6 @@ The thesis gives no errors. A nominal share of .95 is met within .03: of 2,000 d
 has a standard error of .005, of which one must leave room for the normal law of a few clicks.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from twotowers.claims.claims import OURS, Claims, Measured, NotTestable

@@ -1,7 +1,5 @@
 """The mixture of Figure 5.4: users of GCTR, of DCTR and of PBM, of one attraction."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -10,8 +10,6 @@ TF-Ranking's ClickEMLoss (`tensorflow_ranking/python/losses_impl.py`) is EM for 
 model within gradient descent: a loss whose targets are the posteriors at the current logits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import jax

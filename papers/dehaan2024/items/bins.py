@@ -1,7 +1,5 @@
 """Figure 1: annotated queries by the policy's nDCG@10, and how well each model ranks them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """A table of means with 95 % intervals, over annotated queries or else over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

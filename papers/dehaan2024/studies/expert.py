@@ -3,8 +3,6 @@
 It is a study, since no click is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np

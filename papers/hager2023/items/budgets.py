@@ -1,7 +1,5 @@
 """A metric in [0, 1] against the number of simulated queries, by data set and method."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Learning rates by each rule of choice in the authors' grid, and nDCG@10 at them."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from papers.hager2023.grid import DATASETS, METHODS, RULES

@@ -1,7 +1,5 @@
 """Table 2.1: the data sets, ours above the printed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

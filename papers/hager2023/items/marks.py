@@ -1,7 +1,5 @@
 """The printed marks of Table 2.2 beside what the described test gives on the printed numbers."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from papers.hager2023.grid import DATASETS, MEASURES, METHODS, PRODUCTION, STRICTEST

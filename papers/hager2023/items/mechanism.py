@@ -1,7 +1,5 @@
 """How far IPS is ahead of the click model on expected clicks: a panel per data set."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

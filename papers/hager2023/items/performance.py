@@ -1,7 +1,5 @@
 """Table 2.2: a row per data set and model, ours above the printed, with the thesis' marks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

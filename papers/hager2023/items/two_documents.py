@@ -1,7 +1,5 @@
 """Figure 2.3: two documents that share an estimate."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """Claims on the further analyses of Section 2.6, and on ours."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from papers.hager2023.grid import DATASETS, FULL, PRODUCTION, by_seed, gap, of_method

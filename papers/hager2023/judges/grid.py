@@ -1,7 +1,5 @@
 """Claims on Figure 2.2 and Table 2.2."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Claims on losses and their minima, which no data enter."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from papers.hager2023.grid import DATASETS, RULES

@@ -3,8 +3,6 @@
 It is a study because it reads data before they are prepared, and fits nothing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

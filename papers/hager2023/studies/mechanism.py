@@ -7,8 +7,6 @@ clicks of so many sessions instead. It is a study because it is about optima, an
 validated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ split shows the same documents in lists of its own. Fitted by the library's own 
 layer on one-hot vectors as the table of parameters that it is.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -6,8 +6,6 @@ at expected clicks. The click model's probability is the library's own
 deviations alone, and learning rates are picked from the authors' own grid. A second.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

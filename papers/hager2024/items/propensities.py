@@ -1,7 +1,5 @@
 """Figure 3.2: examination by position, relative to the first, by each estimator."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

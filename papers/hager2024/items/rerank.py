@@ -1,7 +1,5 @@
 """Tables 3.3 to 3.5: nine methods on one set of features, with the thesis's tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

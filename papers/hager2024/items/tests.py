@@ -1,7 +1,5 @@
 """How many differences are significant, by what counts as a pair: a run of a query, or a query."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from papers.hager2024.names import FEATURES

@@ -1,7 +1,5 @@
 """Figure 3.1: what Zou et al. (2022) report, beside a random ranking."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

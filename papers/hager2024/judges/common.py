@@ -1,7 +1,5 @@
 """Means of settings, and what methods gain on their naive models."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from papers.hager2024.names import GROUPS

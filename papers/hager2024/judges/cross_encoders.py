@@ -1,7 +1,5 @@
 """What chapter 3 claims of cross-encoders."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

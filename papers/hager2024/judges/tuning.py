@@ -1,7 +1,5 @@
 """What chapter 3 claims of its tuning, and of what it tried in vain."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from papers.hager2024.judges.common import DEBIASED, NAIVE, means

@@ -1,7 +1,5 @@
 """Rank by one feature, such as BM25."""
 
-from __future__ import annotations
-
 from twotowers.errors import check_range
 from twotowers.methods.task import Fitted, Task
 

@@ -5,8 +5,6 @@ in the published code, the naive softmax does not normalise clicks, IPS and DLA 
 losses are means over documents.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """The dynamic Bayesian network, where satisfaction does not rank."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from twotowers.models.dynamic_bayesian import DynamicBayesian

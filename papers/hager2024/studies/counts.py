@@ -3,8 +3,6 @@
 It is a study because it counts pages before they are prepared, and fits nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -5,8 +5,6 @@ document: its four traits, and how readily users of its topic click. So nothing 
 their likelihoods are concave, and have one maximum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

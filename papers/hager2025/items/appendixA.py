@@ -1,7 +1,5 @@
 """Appendix A: estimated against true bias of 30 configurations, by who is shown where."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

@@ -4,8 +4,6 @@ To be seen beyond the caption: on the first ranks curves fan out to opposite sid
 -1, as under misspecification.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

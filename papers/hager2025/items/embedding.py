@@ -1,7 +1,5 @@
 """Why the embedding tower misses position bias at alpha 0 and -1: estimate minus truth by fit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

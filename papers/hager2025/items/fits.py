@@ -1,7 +1,5 @@
 """Errors of position bias and epochs trained, a row per fit and strength."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

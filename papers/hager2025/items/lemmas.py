@@ -1,7 +1,5 @@
 """Lemmas 5.1 and 5.2: residuals at exact optima, and position bias."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure, SubFigure

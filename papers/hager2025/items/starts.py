@@ -1,7 +1,5 @@
 """How much another start of the bias parameters changes their estimates, by sessions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

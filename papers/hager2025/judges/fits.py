@@ -4,8 +4,6 @@ Biases are relative to position 1, and so is the truth, -ln k: the error at rank
 estimate + ln k. All comparisons are between means over seeds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Claims 13 to 16 and 18, our own: where training ends, where it starts, what clipping does, and
 what clicks tell without a tower."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

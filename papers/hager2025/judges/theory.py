@@ -1,7 +1,5 @@
 """Claims 11, 12 and 17: the lemmas, Appendix A and Theorem 4.1, checked by numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -11,8 +11,6 @@ no positions of a page, and what it tells is theory (which differences are ident
 seconds.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -9,8 +9,6 @@ drawn, and its relevance exists nowhere else: exact fits of expected clicks are 
 numbers. Takes about 25 seconds.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

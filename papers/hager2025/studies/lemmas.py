@@ -10,8 +10,6 @@ the fitted one. It is a study because no log is drawn: exact fits of expected cl
 are theory checked by numbers. Takes seconds.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

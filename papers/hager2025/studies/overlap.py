@@ -9,8 +9,6 @@ the bound of Eq. 14 holds. Gap, number of features and size of the tower are var
 else: theory checked by numbers. Takes about a minute.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import jax.numpy as jnp

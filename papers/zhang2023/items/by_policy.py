@@ -3,8 +3,6 @@
 The paper's figures are not in the text that we have, so that nothing printed is drawn beside them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

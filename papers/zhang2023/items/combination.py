@@ -1,7 +1,5 @@
 """Both remedies together beside each alone, under Oracle."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Tables 2 and 3 as proxies: a row per method, a column per measure, ours beside the printed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

@@ -3,8 +3,6 @@
 Of tuned methods there is a row for each winner: by validation nDCG, and by validation clicks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -4,8 +4,6 @@ What a policy knows is told apart from how well it ranks: at one place on the x 
 rank equally well.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

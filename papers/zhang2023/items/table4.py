@@ -1,7 +1,5 @@
 """Table 4: a column per adversarial label; of each policy both winners and the printed row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

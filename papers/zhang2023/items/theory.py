@@ -1,7 +1,5 @@
 """Section 4 by numbers: a row per support."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from twotowers.claims.statistics import over_seeds, select

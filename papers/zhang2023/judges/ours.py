@@ -1,7 +1,5 @@
 """Claims 23 to 28: ours, not the paper's. They ask what the paper's tables leave open."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Claims 15, 16 and 33: what Section 5.4 says of the web store, whose logs nobody else has."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from twotowers.claims.claims import Claims, Measured, NotTestable

@@ -4,8 +4,6 @@ Unless a claim says otherwise, tuned methods are judged in the lane that validat
 best case, and probably what the paper reports. All numbers are means over seeds.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

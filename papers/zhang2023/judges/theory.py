@@ -1,7 +1,5 @@
 """Claims 17 to 22 and 34: Section 4, at exact optima of small tables; Postulate 4 on our data."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from papers.zhang2023.winners import BASELINES, NAMES, POLICIES, REMEDIES, TUNED

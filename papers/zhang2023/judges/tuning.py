@@ -3,8 +3,6 @@
 Claims 9 to 12 speak of Figures 6 and 7. These show test queries, so validation chooses nothing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

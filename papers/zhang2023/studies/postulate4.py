@@ -5,8 +5,6 @@ hides the order, and looked at along the way: how much of the loss does each tow
 its scores shifted by the best constant?
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import jax

@@ -7,8 +7,6 @@ Proposition 9 are about the one that is trained, s(f + g), under a user of that 
 what they say cannot fail for lack of fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ device, and an online experiment follows. The store is in `papers.zhang2023.stor
 and how, is the library's: the pairs (slot, device) are its positions.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import jax.numpy as jnp
