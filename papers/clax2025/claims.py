@@ -3,8 +3,8 @@
 The README says what git shows of when thresholds were set.
 """
 
-from papers.clax2025.judges import compression, features, fits, scale, theory, uncertainty
+from papers.clax2025.judges import compression, features, fits, theory
 from twotowers.claims.claims import in_order
 
-JUDGES = fits, theory, compression, scale, features, uncertainty
+JUDGES = fits, theory, compression, features
 CLAIMS = in_order(*(judges.CLAIMS for judges in JUDGES))

@@ -1,4 +1,4 @@
-"""Orders of the ten models by how well they predict, on full tables and on compressed ones."""
+"""Names of models, and their orders by how well they predict, on full and compressed tables."""
 
 from itertools import combinations
 
@@ -8,6 +8,16 @@ from scipy.stats import kendalltau
 from twotowers.claims.claims import NotTestable
 from twotowers.claims.statistics import select
 from twotowers.models.names import MODELS
+
+HIDDEN = ("pbm", "ubm", "dcm", "ccm", "dbn", "sdbn")
+"""Models that EM fits."""
+
+NINTH = 0.111111
+"""The mean of the prior of the thesis's baseline."""
+
+CALLED = {name: name.upper() for name in (*MODELS, "mixture")}
+"""What models are called in texts."""
+
 
 METRICS = {"mean_perplexity": "Perplexity", "mean_conditional_perplexity": "Conditional perplexity"}
 COMPRESSIONS = {"hashed": "hashing", "quotient": "quotient and remainder"}

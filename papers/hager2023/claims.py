@@ -6,8 +6,8 @@ they were set, and which were changed.
 The thesis tests over ten runs. That there is no significant difference (11, 12, 16) needs ten.
 """
 
-from papers.hager2023.judges import analyses, grid, theory
+from papers.hager2023.judges import grid, theory
 from twotowers.claims.claims import in_order
 
-CLAIMS = in_order(theory.CLAIMS, grid.CLAIMS, analyses.CLAIMS)
+CLAIMS = in_order(theory.CLAIMS, grid.CLAIMS)
 """All claims, by number."""

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from papers.hager2024.items.propensities import EM, ratios
-from papers.hager2024.judges import cross_encoders, tuning
+from papers.hager2024.judges import further
 from papers.hager2024.judges.common import DEBIASED, NAIVE, SETS, cells, effects, means
 from papers.hager2024.names import ESTIMATORS, KNOBS, METHODS, POINTWISE, RANKING
 from papers.hager2024.significance import changes, counted
@@ -421,4 +421,4 @@ def join_changes_little(results):
     return joined, ((joined - whole).abs(), whole.abs())
 
 
-CLAIMS = in_order(CLAIMS, cross_encoders.CLAIMS, tuning.CLAIMS)
+CLAIMS = in_order(CLAIMS, further.CLAIMS)

@@ -5,8 +5,8 @@ they were set, and which were changed. A claim that fails on the paper's own tab
 "authors".
 """
 
-from papers.zhang2023.judges import ours, stores, table1, theory, tuning
+from papers.zhang2023.judges import ours, table1, theory, tuning
 from twotowers.claims.claims import in_order
 
-CLAIMS = in_order(table1.CLAIMS, tuning.CLAIMS, stores.CLAIMS, theory.CLAIMS, ours.CLAIMS)
+CLAIMS = in_order(table1.CLAIMS, tuning.CLAIMS, theory.CLAIMS, ours.CLAIMS)
 """All claims, by number."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from papers.chen2024.methods.rate_dla import MeanRatio
-from papers.chen2024.simulation import EXAMINATION
+from papers.chen2024.models.eye_tracking import EXAMINATION
 from papers.chen2024.studies.theorems import relevance_of
 from tests.lists import read_lists
 from twotowers.claims.metrics import correlation, ndcg

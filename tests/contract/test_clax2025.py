@@ -7,8 +7,7 @@ import pytest
 from papers.clax2025.claims import CLAIMS
 from papers.clax2025.items import compressed as drawn_compressed
 from papers.clax2025.items import hashed
-from papers.clax2025.names import HIDDEN
-from papers.clax2025.orders import between_divisions, correlations
+from papers.clax2025.orders import HIDDEN, between_divisions, correlations
 from papers.clax2025.studies.em_gradient import run
 from tests.claimed import altered, claimed
 from twotowers.claims.claims import CONTRADICTED, REPRODUCED, judge

@@ -11,8 +11,8 @@ from scipy.special import expit
 
 from papers.zhang2023.claims import CLAIMS
 from papers.zhang2023.judges.theory import ALIKE, OPTIMAL
-from papers.zhang2023.store import DEVICES, SLOTS, Store, examined, logging_order
 from papers.zhang2023.studies import postulate4, theory, webstore
+from papers.zhang2023.studies.webstore import DEVICES, SLOTS, Store, examined, logging_order
 from papers.zhang2023.winners import (
     CHOSEN_BY,
     POLICIES,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from papers.chen2024.models.contextual import Contextual
-from papers.chen2024.simulation import EXAMINATION, POSITIONS, WEIGHTS
+from papers.chen2024.models.eye_tracking import EXAMINATION, POSITIONS, WEIGHTS
 from twotowers.experiment.ranked_lists import (
     assign_contexts,
     bias_features,

@@ -5,7 +5,7 @@ import pandas as pd
 import seaborn.objects as so
 from matplotlib.figure import Figure
 
-from papers.chen2024.simulation import EXAMINATION, POSITIONS
+from papers.chen2024.models.eye_tracking import EXAMINATION, POSITIONS
 from twotowers.claims.moments import measured, moments, runs, with_most
 from twotowers.claims.statistics import select
 from twotowers.report.charts import TRUTH, Dots, ticks

@@ -17,7 +17,7 @@ from papers.chen2024.judges.cells import (
     check_clicks,
     dla_means,
 )
-from papers.chen2024.simulation import EXAMINATION, POSITIONS
+from papers.chen2024.models.eye_tracking import EXAMINATION, POSITIONS
 from twotowers.claims.claims import Claims, Measured, apart, seed_means
 from twotowers.claims.conditions import above, at_least, at_most, below, shown, written
 from twotowers.claims.statistics import select

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers.chen2024.models.eye_tracking import EyeTracking
-from papers.chen2024.simulation import WEIGHTS
+from papers.chen2024.models.eye_tracking import WEIGHTS, EyeTracking
 from twotowers.errors import InputError
 from twotowers.models.protocol import CellModel
 

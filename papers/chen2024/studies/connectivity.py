@@ -7,7 +7,7 @@ Each seed draws contexts, samples and removed features anew, `repeats` times.
 import numpy as np
 import pandas as pd
 
-from papers.chen2024.simulation import POSITIONS
+from papers.chen2024.models.eye_tracking import POSITIONS
 from twotowers.experiment.ranked_lists import assign_contexts, vector_ids
 from twotowers.files.rankings import read_rankings
 from twotowers.identifiability.graph import factor_components, graph_statistics

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from papers.chen2024.models.eye_tracking import EyeTracking
-from papers.chen2024.simulation import EXAMINATION, POSITIONS
+from papers.chen2024.models.eye_tracking import EXAMINATION, POSITIONS, EyeTracking
 from papers.chen2024.studies.propositions import random_log
 from twotowers.claims.metrics import correlation, ndcg
 from twotowers.identifiability.graph import factor_components

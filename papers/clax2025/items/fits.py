@@ -3,8 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from papers.clax2025.names import NINTH
-from papers.clax2025.orders import METRICS
+from papers.clax2025.orders import METRICS, NINTH
 from twotowers.claims.statistics import compare
 from twotowers.models.names import MODELS
 from twotowers.report.drawings.dots import on_lines

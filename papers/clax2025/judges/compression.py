@@ -6,8 +6,7 @@ set before we had the authors' runs.
 
 import pandas as pd
 
-from papers.clax2025.names import CALLED
-from papers.clax2025.orders import COMPRESSIONS, WITHOUT_TABLE, correlations, fits
+from papers.clax2025.orders import CALLED, COMPRESSIONS, WITHOUT_TABLE, correlations, fits
 from twotowers.claims.claims import Claims, Measured, NotTestable
 from twotowers.claims.conditions import above, at_least, at_most, below, counted, shown
 from twotowers.models.names import MODELS

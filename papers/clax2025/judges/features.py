@@ -4,7 +4,7 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from papers.clax2025.judges.fits import CONDITIONAL, PERPLEXITY, of
-from papers.clax2025.names import CALLED
+from papers.clax2025.orders import CALLED
 from twotowers.claims.claims import Claims, Measured
 from twotowers.claims.conditions import above, at_most, below, counted, shown, some
 

@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from papers.clax2025.names import HIDDEN
+from papers.clax2025.orders import HIDDEN
 from twotowers.experiment.components import build_model
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.statistics import Statistics, distinct_pages

@@ -7,8 +7,7 @@ rank equally well.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from papers.zhang2023.crossing import QUALITY, RANKERS, RANKING, WORLDS, cross
-from papers.zhang2023.winners import METHODS
+from papers.zhang2023.winners import METHODS, QUALITY, RANKERS, RANKING, WORLDS, cross
 from twotowers.claims.statistics import BAND, over_seeds, select
 from twotowers.report.charts import Curves
 

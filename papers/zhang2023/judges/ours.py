@@ -3,8 +3,20 @@
 import numpy as np
 import pandas as pd
 
-from papers.zhang2023.crossing import QUALITY, RANKING, WORLDS, cross, curve
-from papers.zhang2023.winners import DATASETS, METHODS, NAMES, POLICIES, REMEDIES, cells, won
+from papers.zhang2023.winners import (
+    DATASETS,
+    METHODS,
+    NAMES,
+    POLICIES,
+    QUALITY,
+    RANKING,
+    REMEDIES,
+    WORLDS,
+    cells,
+    cross,
+    curve,
+    won,
+)
 from twotowers.claims.claims import OURS, Claims, Measured, seed_means
 from twotowers.claims.conditions import above, at_most, below, shown, some, written
 from twotowers.claims.statistics import mean_interval, select
