@@ -1,20 +1,18 @@
 """A mark of Table 2.2 that does not follow from its numbers."""
 
+from papers.hager2023.grid import MARKED, marks
 from twotowers.claims.claims import rows_of
 from twotowers.claims.conditions import written
 from twotowers.claims.findings import Finding
 
 
 def mark(results, authors):
-    printed = rows_of(results, metric="mark_printed").drop(columns="metric")
-    tested = rows_of(results, metric="mark_tested")
-    keys = ["dataset", "method", "measure"]
-    both = tested.merge(printed, on=keys, suffixes=("", "_printed")).drop_duplicates(keys)
+    both = marks(results).drop_duplicates(MARKED)
     marked = both[both["value_printed"] != 0]
     off = marked[marked["value"] != marked["value_printed"]]
-    p = rows_of(results, metric="mark_p").set_index(keys)["value"]
+    p = rows_of(results, metric="mark_p").set_index(MARKED)["value"]
     table = off.set_index("dataset")[["method", "measure"]]
-    table["p"] = [written(p[tuple(own)].mean(), 4) for own in off[keys].to_numpy()]
+    table["p"] = [written(p[tuple(own)].mean(), 4) for own in off[MARKED].to_numpy()]
     table["printed"] = off["value_printed"].map({1: "higher", -1: "lower"}).to_numpy()
     table["by the test"] = off["value"].map({0: "no mark", 1: "higher", -1: "lower"}).to_numpy()
     return table, {"wrong": len(off), "all": len(marked)}

@@ -23,6 +23,9 @@ STRICTEST = 36
 """Comparisons of Table 2.2: three data sets, three measures, four models against PBM with true
 bias. Bonferroni's correction divides alpha by them."""
 
+MARKED = ["dataset", "method", "measure"]
+"""The columns that tell marks apart."""
+
 RULES = ("chosen", "mean", "lowest")
 """How a learning rate may be picked: as the authors did; by the validation loss averaged over all
 epochs and seeds; by the lowest validation loss, mean over seeds."""
@@ -49,21 +52,22 @@ def gap(one: pd.Series, other: pd.Series) -> float:
     return (one - other).mean()
 
 
+def runs_of(results: pd.DataFrame, dataset: str, method: str, metric: str = "ndcg@10") -> pd.Series:
+    """The value of each seed of a method on a data set, after all queries."""
+    return by_seed(results, **of_method(dataset, method, metric), sessions=FULL)
+
+
 def between(
-    results: pd.DataFrame,
-    dataset: str,
-    one: str,
-    other: str,
-    *,
-    metric: str = "ndcg@10",
-    sessions: float = FULL,
+    results: pd.DataFrame, dataset: str, one: str, other: str, metric: str = "ndcg@10"
 ) -> float:
     """`gap` of two methods on a data set."""
-    ours, theirs = (
-        by_seed(results, **of_method(dataset, method, metric), sessions=sessions)
-        for method in (one, other)
-    )
-    return gap(ours, theirs)
+    return gap(*(runs_of(results, dataset, method, metric) for method in (one, other)))
+
+
+def marks(results: pd.DataFrame) -> pd.DataFrame:
+    """Tested marks (`value`) beside printed ones (`value_printed`), by MARKED and comparisons."""
+    tested, printed = (rows_of(results, metric=f"mark_{name}") for name in ("tested", "printed"))
+    return tested.merge(printed.drop(columns="metric"), on=MARKED, suffixes=("", "_printed"))
 
 
 def standard_error(sd: float, other_sd: float, runs: int) -> float:

@@ -6,6 +6,7 @@ Fits of expected clicks have no sampling noise, so a few hundred queries tell as
 import numpy as np
 
 from twotowers.files.rankings import Rankings, mask, pad
+from twotowers.fitting.newton import AdditiveOptimum, fit_embedding, fit_linear
 from twotowers.logs.policies import ranking_order
 from twotowers.models.additive import Additive
 
@@ -35,3 +36,12 @@ def exposure(
 def click_chance(relevance: np.ndarray, positions: int) -> np.ndarray:
     """The true click probability: [documents, positions]."""
     return Additive().chance(relevance, positions)
+
+
+def optimum(
+    features: np.ndarray | None, exposure: np.ndarray, clicks: np.ndarray, **how
+) -> AdditiveOptimum:
+    """Of the negative log-likelihood (Eq. 16), linear in features or a parameter per document."""
+    if features is None:
+        return fit_embedding(exposure, clicks, **how)
+    return fit_linear(features, exposure, clicks, **how)

@@ -1,5 +1,6 @@
-"""The fits behind claims 13 and 16: by names that say how they were fitted; where they start."""
+"""Errors of estimates; the fits behind claims 13 and 16, by names that say how they were fitted."""
 
+import numpy as np
 import pandas as pd
 
 from twotowers.claims.claims import rows_of
@@ -15,6 +16,12 @@ FITS = {
 """From a name to the rows of results."""
 GROWN = "optimum-grown"
 """The exact optima of larger logs; the smallest has as many sessions as all other fits."""
+
+
+def errors(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of position bias as errors: estimate less truth, -ln k."""
+    truth = -np.log(rows["position"].astype(float))
+    return rows.assign(value=rows["value"] - truth, metric="position_bias_error")
 
 
 def named(results: pd.DataFrame) -> pd.DataFrame:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from papers.zhang2023.judges.theory import STRICT
 from papers.zhang2023.studies.theory import TWO_DOCUMENTS
-from papers.zhang2023.winners import BASELINES, METHODS, POLICIES, REMEDIES
+from papers.zhang2023.winners import BASELINES, METHODS, POLICIES, REMEDIES, cells
 from twotowers.claims.claims import rows_of, seed_means
 from twotowers.claims.findings import Finding
 
@@ -51,13 +51,7 @@ def _excess(results, part, lane):
 
 def table1(authors, dataset, methods=METHODS) -> pd.DataFrame:
     """Printed nDCG@5: policies x methods."""
-    values = {
-        method: seed_means(
-            authors, {"mixing_weight": [*POLICIES]}, setting=f"{dataset}-{method}", metric="ndcg@5"
-        )
-        for method in methods
-    }
-    return pd.DataFrame(values).rename(index=POLICIES).rename_axis("policy")
+    return cells(authors, dataset, methods).rename(index=POLICIES).rename_axis("policy")
 
 
 def pal_rises(results, authors):
@@ -84,13 +78,13 @@ def gains(results, authors):
 
 def biased_above(results, authors):
     tables = {name: table1(authors, key, ["biased", "pal"]) for key, name in DATASETS.items()}
-    cells = pd.DataFrame({
+    leads = pd.DataFrame({
         name: own["biased"] - own.loc["Random", "pal"]
         for name, own in tables.items()
     })  # fmt: skip
-    cells = cells.rename_axis("nDCG@5 of Biased less PAL’s at Random")
-    below = (cells < 0).to_numpy()
-    return cells, {"agree": below.sum(), "all": below.size, "lead": cells.max().max()}
+    leads = leads.rename_axis("nDCG@5 of Biased less PAL’s at Random")
+    below = (leads < 0).to_numpy()
+    return leads, {"agree": below.sum(), "all": below.size, "lead": leads.max().max()}
 
 
 def on_par(results, authors):
@@ -101,13 +95,13 @@ def on_par(results, authors):
             of = f"{METHODS[method]}, {name}"
             leads[of] = values[method] - values[list(BASELINES)].max(axis="columns")
             others[of] = values[method] - values[["pal", "dla"]].max(axis="columns")
-    cells = pd.DataFrame(leads).rename_axis("nDCG@5 less the best baseline’s")
+    leads = pd.DataFrame(leads).rename_axis("nDCG@5 less the best baseline’s")
     others = pd.DataFrame(others).stack()
-    fails = {method: (cells.filter(like=METHODS[method]) < 0).sum().sum() for method in REMEDIES}
-    numbers = {"all": len(cells) * len(DATASETS), "most": -cells.min().min()}
+    fails = {method: (leads.filter(like=METHODS[method]) < 0).sum().sum() for method in REMEDIES}
+    numbers = {"all": len(leads) * len(DATASETS), "most": -leads.min().min()}
     policy, of = others.idxmin()
     numbers |= {"left": (others < 0).sum(), "policy": policy, "of": of, "by": -others.min()}
-    return cells, fails | numbers
+    return leads, fails | numbers
 
 
 FINDINGS = [

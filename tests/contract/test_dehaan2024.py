@@ -9,7 +9,7 @@ import pytest
 from papers.dehaan2024.claims import CLAIMS
 from papers.dehaan2024.items.bins import bins
 from papers.dehaan2024.names import by_query
-from papers.dehaan2024.studies.expert import contiguous_folds, cross_fitted, run
+from papers.dehaan2024.studies.expert import cross_fitted, run
 from tests.claimed import claimed
 from tests.items import drawing
 from twotowers.claims.claims import NOT_TESTABLE, REPRODUCED, judge
@@ -78,14 +78,6 @@ def labelled(queries=23, width=4) -> Rankings:
     document = np.concatenate([np.arange(n) for n in lengths]).astype(np.int32)
     features = rng.normal(size=(len(query), width)).astype(np.float32)
     return Rankings(query, document, rng.integers(0, 5, len(query)).astype(np.float32), features)
-
-
-def test_folds_leave_no_query_out():
-    for queries, folds in [(6985, 5), (7, 3), (5, 5)]:
-        found = contiguous_folds(queries, folds)
-        rows = np.concatenate([np.arange(queries)[fold] for fold in found])
-        np.testing.assert_array_equal(rows, np.arange(queries))
-        assert len(found) == folds
 
 
 def test_trees_do_not_see_the_queries_that_they_score():

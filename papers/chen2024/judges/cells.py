@@ -63,17 +63,13 @@ def by_seed(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where)
 
 
 def dla_means(
-    results: pd.DataFrame,
-    setting: str | Sequence[str],
-    metric: str,
-    over: Mapping[str, Sequence | None],
-    **where,
+    results: pd.DataFrame, metric: str, over: Mapping[str, Sequence | None], **where
 ) -> pd.Series:
     """Means over seeds in every cell, of DLA without repair unless `where` says otherwise.
 
     `over` has from lanes the wanted values, the index; None takes all there are.
     """
-    chosen = {"method": "rate_dla", "repair": "plain", "setting": setting, **where}
+    chosen = {"method": "rate_dla", "repair": "plain", "setting": LISTS, **where}
     fixed = {name: value for name, value in chosen.items() if name not in over}
     return seed_means(results, over, metric=metric, **fixed)
 

@@ -61,8 +61,7 @@ def repaired_rows(results: pd.DataFrame, repair: str) -> list[pd.Series]:
     """MCC and nDCG@10 of every method in the rows of Table 1 with that repair."""
     where = {"repair": repair, "components": 2, "views": CLICKS}
     return [
-        dla_means(results, LISTS, metric, {"method": METHODS}, **where)
-        for metric in ("mcc", "ndcg@10")
+        dla_means(results, metric, {"method": METHODS}, **where) for metric in ("mcc", "ndcg@10")
     ]
 
 
@@ -99,7 +98,7 @@ def merging_ranks_perfectly(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def intervention_more_accurate(results: pd.DataFrame) -> Measured:
     over = {"method": METHODS, "repair": ("merging", "intervention")}
-    mcc = dla_means(results, LISTS, "mcc", over, components=2, views=CLICKS)
+    mcc = dla_means(results, "mcc", over, components=2, views=CLICKS)
     return mcc.xs("intervention", level="repair") - mcc.xs("merging", level="repair")
 
 
@@ -117,9 +116,9 @@ def declines_with_k(results: pd.DataFrame) -> Measured:
     """At K = 1 nothing is to be repaired, and all three share DLA's value."""
     repairs = ("plain", "merging", "intervention")
     mcc = dla_means(
-        results, LISTS, "mcc", {"repair": repairs, "components": (2, 3, 4)}, views=CLICKS
+        results, "mcc", {"repair": repairs, "components": (2, 3, 4)}, views=CLICKS
     ).unstack("components")
-    connected = dla_means(results, LISTS, "mcc", {"components": (1,)}, views=CLICKS)[1]
+    connected = dla_means(results, "mcc", {"components": (1,)}, views=CLICKS)[1]
     mcc.insert(0, 1, connected)
     slope = pd.Series(
         {name: np.polyfit(mcc.columns.astype(float), mcc.loc[name], 1)[0] for name in repairs}
@@ -135,9 +134,7 @@ def declines_with_k(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def merging_worst_at_four(results: pd.DataFrame) -> Measured:
     """Merging positions 2 and 3 costs more than merging later ones."""
-    mcc = dla_means(
-        results, LISTS, "mcc", {"components": (2, 3, 4)}, repair="merging", views=CLICKS
-    )
+    mcc = dla_means(results, "mcc", {"components": (2, 3, 4)}, repair="merging", views=CLICKS)
     return mcc[[2, 3]] - mcc[4]
 
 
@@ -169,7 +166,7 @@ def random_swaps_vary(results: pd.DataFrame, setting: str) -> Measured:
     deviation = runs.std(axis="columns").unstack("views")
     check_clicks(deviation)
     deviation = deviation[[clicks for clicks in deviation if clicks >= ENOUGH]]
-    plain = dla_means(results, LISTS, "mcc", {"components": (2,)}, views=CLICKS).item()
+    plain = dla_means(results, "mcc", {"components": (2,)}, views=CLICKS).item()
     mcc = runs.mean(axis="columns").unstack("views")[CLICKS]["random intervention"]
     least, random = (deviation.loc[name] for name in swaps)
     return ((random.mean(), least.mean()), random[ENOUGH] - random[CLICKS], mcc - plain, random)
@@ -198,7 +195,7 @@ def steps_suffice(results: pd.DataFrame, repairs: tuple[str, ...]) -> Measured:
 )  # fmt: skip
 def closer_merges_better(results: pd.DataFrame) -> Measured:
     repairs = ("merge 1&4", "merge 2&4", "merge 3&4")
-    mcc = dla_means(results, LISTS, "mcc", {"repair": repairs}, components=2, views=CLICKS)
+    mcc = dla_means(results, "mcc", {"repair": repairs}, components=2, views=CLICKS)
     return mcc.diff().iloc[1:], mcc
 
 

@@ -61,7 +61,7 @@ def only_connected_is_perfect(results: pd.DataFrame) -> Measured:
     worst, best = [], []
     for metric in POOR:
         over = {"components": (1, 2, 3, 4), "views": None}
-        values = dla_means(results, LISTS, metric, over).unstack("views")
+        values = dla_means(results, metric, over).unstack("views")
         check_clicks(values)
         worst.append(values.loc[1, CLICKS])
         best.append(values.loc[[2, 3, 4]])
@@ -108,7 +108,7 @@ def runs_of_mcc(results: pd.DataFrame, over: dict, **where) -> pd.DataFrame:
 )  # fmt: skip
 def fitted_but_poor(results: pd.DataFrame) -> Measured:
     error, mcc, gain = (
-        dla_means(results, LISTS, metric, {"method": METHODS}, components=2, views=CLICKS)
+        dla_means(results, metric, {"method": METHODS}, components=2, views=CLICKS)
         for metric in ("click_mse", *POOR)
     )
     return error, mcc, gain, apart(mcc)
@@ -124,7 +124,7 @@ def fitted_as_printed(results: pd.DataFrame) -> Measured:
     """A printed bound comes back as its own value, so equality passes."""
     over = {"method": METHODS, "repair": ("plain", "intervention", "merging")}
     where = {"components": 2, "views": CLICKS}
-    error = dla_means(results, LISTS, "click_mse", over, **where)
+    error = dla_means(results, "click_mse", over, **where)
     share = error / pd.Series(FITTED_AS_PRINTED)[error.index]
     method, repair = worst = share.idxmax()
     runs = select(
@@ -142,7 +142,7 @@ def fitted_as_printed(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def no_debias_leaves_errors(results: pd.DataFrame) -> Measured:
     where = {"method": "naive", "components": 2, "views": CLICKS}
-    error = dla_means(results, LISTS, "click_mse", {"repair": ("plain",)}, **where).item()
+    error = dla_means(results, "click_mse", {"repair": ("plain",)}, **where).item()
     return abs(error - NO_DEBIAS_MSE[0]), error
 
 

@@ -123,13 +123,9 @@ def stable(results: pd.DataFrame) -> Measured:
 )  # fmt: skip
 def lower_ranks(results: pd.DataFrame) -> Measured:
     names = ("ubm", "ccm", "dbn")
-    values = {}
-    for prefix, lane in (("gradient", {}), ("em", {"prior_mean": NINTH})):
-        settings = [f"{prefix}-{name}" for name in names]
-        over = {"setting": settings, "position": LOW}
-        means = seed_means(results, over, metric="conditional_perplexity", **lane)
-        values[prefix] = means.groupby("setting").mean().loc[settings].set_axis(_models(names))
-    return [(values["gradient"], values["em"])]
+    fits = (("gradient", {}), ("em", {"prior_mean": NINTH}))
+    pair = (_by_rank(results, prefix, names, LOW, **lane) for prefix, lane in fits)
+    return [tuple(values.mean(axis="columns") for values in pair)]
 
 
 @CLAIMS.add(
@@ -144,7 +140,7 @@ def by_prior(results: pd.DataFrame) -> Measured:
     far = {}
     for mean in (NINTH, 0.5):
         own, other = (
-            _by_rank(results, prefix, **lane)
+            _by_rank(results, prefix, CHAINS, range(1, 11), **lane)
             for prefix, lane in (("gradient", {}), ("em", {"prior_mean": mean}))
         )
         far[mean] = (own - other).abs()
@@ -183,12 +179,12 @@ def defined(results: pd.DataFrame) -> Measured:
     return tau, (pooled.drop("cm"), mean.drop("cm"))
 
 
-def _by_rank(results: pd.DataFrame, prefix: str, **lane) -> pd.DataFrame:
-    """Conditional perplexity: a row per model of CHAINS, a column per rank."""
-    settings = [f"{prefix}-{name}" for name in CHAINS]
-    over = {"setting": settings, "position": range(1, 11)}
+def _by_rank(results: pd.DataFrame, prefix: str, models, ranks, **lane) -> pd.DataFrame:
+    """Conditional perplexity: a row per model, a column per rank."""
+    settings = [f"{prefix}-{name}" for name in models]
+    over = {"setting": settings, "position": ranks}
     values = seed_means(results, over, metric="conditional_perplexity", **lane).unstack()
-    return values.loc[settings].set_axis(_models(CHAINS))
+    return values.loc[settings].set_axis(_models(models))
 
 
 def _gaps(results: pd.DataFrame, models, metric: str, by=None) -> pd.Series:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import KFold
 
 from twotowers.claims.annotated import of_each_query
 from twotowers.files.rankings import Rankings, read_rankings
@@ -41,13 +42,6 @@ def measured(lists, scores) -> Iterator[dict]:
             yield {"metric": f"query_{name}", "query": query, "value": value}
 
 
-def contiguous_folds(queries: int, folds: int = FOLDS) -> list[slice]:
-    """Folds of neighbouring queries, of sizes that differ by at most one."""
-    sizes = np.full(folds, queries // folds) + (np.arange(folds) < queries % folds)
-    ends = np.cumsum(sizes).tolist()
-    return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
-
-
 def cross_fitted(
     rankings: Rankings,
     labels: np.ndarray,
@@ -64,13 +58,12 @@ def cross_fitted(
     them seen in training: the second result. `train`: (rankings, labels, **options) ->
     predict([rows, width]) -> [rows].
     """
-    offsets = rankings.offsets
-    rows = np.arange(len(rankings.query))
-    scores, in_sample = np.empty(len(rows)), np.empty(len(rows))
-    for fold in contiguous_folds(len(offsets) - 1, folds):
-        held = (rows >= offsets[fold.start]) & (rows < offsets[fold.stop])
+    query = np.repeat(np.arange(len(rankings.lengths)), rankings.lengths)
+    scores, in_sample = np.empty((2, len(query)))
+    for _, fold in KFold(folds).split(rankings.lengths):
+        held = np.isin(query, fold)
         predict = train(rankings.take(~held), labels[~held], **options)
         scores[held] = predict(rankings.features[held])
-        if not fold.start:
+        if not fold[0]:
             in_sample = predict(rankings.features)
     return scores, in_sample

@@ -18,6 +18,7 @@ from papers.hager2023.grid import (
     gap,
     least_significant,
     of_method,
+    runs_of,
 )
 from twotowers.claims.claims import (
     OURS,
@@ -70,9 +71,7 @@ NOT_ISTELLA, NOT_MSLR = (
     above("each difference in nDCG@10 to Production", 0), parts=ALL,
 )  # fmt: skip
 def beats_production(results, *, dataset, metric="ndcg@10") -> Measured:
-    return {
-        name: between(results, dataset, m, PRODUCTION, metric=metric) for m, name in METHODS.items()
-    }
+    return {name: between(results, dataset, m, PRODUCTION, metric) for m, name in METHODS.items()}
 
 
 @CLAIMS.add(
@@ -109,9 +108,7 @@ def of_significant(results, *, dataset, pair, least=2) -> Measured:
 
     By the thesis' test, at its alpha, corrected for 36 comparisons.
     """
-    runs = [
-        by_seed(results, **of_method(dataset, method, "ndcg@10"), sessions=FULL) for method in pair
-    ]
+    runs = [runs_of(results, dataset, method) for method in pair]
     count = min(map(len, runs))
     if count < least:
         raise TooFewRuns(f"the thesis tests over {RUNS} runs, and here are {count}")
@@ -152,10 +149,7 @@ def no_significant_difference(results, *, dataset) -> Measured:
     shown("number of runs"), parts=ALL,
 )  # fmt: skip
 def varies_less(results, *, dataset) -> Measured:
-    true, estimated = (
-        by_seed(results, **of_method(dataset, method, "ndcg@5"), sessions=FULL)
-        for method in ("pbm", "estimated")
-    )
+    true, estimated = (runs_of(results, dataset, m, "ndcg@5") for m in ("pbm", "estimated"))
     if (count := min(len(true), len(estimated))) < 2:
         raise NotTestable("one run has no deviation")
     return (true.std(), estimated.std()), count
@@ -215,10 +209,7 @@ def printed_ndcg(dataset: str) -> dict[str, float]:
 )  # fmt: skip
 def in_printed_order(results, *, dataset) -> Measured:
     printed = printed_ndcg(dataset)
-    ours = {
-        method: by_seed(results, **of_method(dataset, method, "ndcg@10"), sessions=FULL).mean()
-        for method in printed
-    }
+    ours = {method: runs_of(results, dataset, method).mean() for method in printed}
     leads = {
         f"{one} and {other}": ours[one] - ours[other]
         for one in printed
@@ -292,7 +283,7 @@ def bias_costs(results) -> Measured:
         return by_seed(results, setting=f"eta-{method}", metric="ndcg@10", eta=eta)
 
     ips, pbm = (gap(at(method, 0), at(method, 2)) for method in ("ips", "pbm"))
-    shown_lists = by_seed(results, **of_method("istella", PRODUCTION, "ndcg@10"), sessions=FULL)
+    shown_lists = runs_of(results, "istella", PRODUCTION)
     return ips, pbm, (ips, pbm), gap(at("pbm", 2), shown_lists) > 0
 
 

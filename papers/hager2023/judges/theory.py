@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from papers.hager2023.grid import DATASETS, RULES
+from papers.hager2023.grid import DATASETS, MARKED, RULES, marks
 from twotowers.claims.claims import CHECK, Claims, Measured, means_of, rows_of
 from twotowers.claims.conditions import above, at_least, at_most, below, exactly, shown
 
@@ -81,15 +81,12 @@ def two_documents(results) -> Measured:
     shown("marks not given"), shown("differences not marked"), origin=CHECK,
 )  # fmt: skip
 def marks_follow(results) -> Measured:
-    printed = rows_of(results, metric="mark_printed").drop(columns="metric")
-    tested = rows_of(results, metric="mark_tested")
-    keys = ["dataset", "method", "measure"]
-    both = tested.merge(printed, on=keys, suffixes=("", "_printed"))
+    both = marks(results)
     # A mark of the other sign is not given either.
     given = both[(both["value_printed"] != 0) & (both["value"] != both["value_printed"])]
     missing = both[(both["value_printed"] == 0) & (both["value"] != 0)]
 
-    cells = [part[keys].drop_duplicates().to_numpy().tolist() for part in (given, missing)]
+    cells = [part[MARKED].drop_duplicates().to_numpy().tolist() for part in (given, missing)]
     return *map(len, cells), *(", ".join(map(" ".join, part)) or "none" for part in cells)
 
 

@@ -17,7 +17,7 @@ def run(inputs, *, seed: int, most: int) -> pd.DataFrame:
     `share_moved` is the largest change of a label's share by the cut to `most` documents,
     `share_kept` the share of documents that stay.
     """
-    lengths, before, after = [], np.zeros(0), np.zeros(0)
+    lengths, before, after = [], np.zeros(5), np.zeros(5)
     queries, width = {}, 0
     for split in SPLITS:
         lists = read_rankings(getattr(inputs, split))
@@ -27,8 +27,8 @@ def run(inputs, *, seed: int, most: int) -> pd.DataFrame:
         cut = preprocess_stratified(bare, most=most, log1p=False, label_max=highest, seed=seed)
         queries[split] = len(lists.queries)
         lengths.append(lists.lengths)
-        before = added(before, bare.label * (4 / highest))
-        after = added(after, cut.label)
+        before += grades(bare.label * (4 / highest))
+        after += grades(cut.label)
     lengths = np.concatenate(lengths)
     shares = [counts / counts.sum() for counts in (before, after)]
     values = {
@@ -46,7 +46,6 @@ def run(inputs, *, seed: int, most: int) -> pd.DataFrame:
     return pd.DataFrame({"metric": list(values), "value": list(values.values()), "position": None})
 
 
-def added(counts: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """[5] how often each grade occurred before, and now."""
-    now = np.bincount(np.round(labels).astype(int), minlength=5)
-    return now if not counts.size else counts + now
+def grades(labels: np.ndarray) -> np.ndarray:
+    """[5] how often each grade occurs."""
+    return np.bincount(np.round(labels).astype(int), minlength=5)

@@ -31,6 +31,8 @@ from twotowers.towers.sequences import CLS, OFFSET, Sequences
 
 GPU = RESUMES = True
 
+MASK = 0.3
+"""The chance that a token is masked."""
 HIGHEST = 10.0
 """The largest weight of a click."""
 CHOICES = {"loss": ("naive", "two_tower", "ips", "softmax", "softmax_ips", "dla")}
@@ -49,14 +51,13 @@ def fit(
     inner: int = 128,
     documents: int = 128,
     learning_rate: float = 0.001,
-    mask: float = 0.3,
     marks: bool = False,
 ) -> list[Fitted]:
     """Train an encoder per lane; the model and the tower are not used.
 
     Args:
         loss: of clicks.
-        steps, documents, learning_rate, mask: of training; see
+        steps, documents, learning_rate: of training; see
             `twotowers.towers.pretraining.Pretraining`.
         vocabulary: number of tokens of texts; those of training if None.
         layers, attention_heads, width, inner: see `twotowers.towers.monobert.MonoBert`.
@@ -65,7 +66,7 @@ def fit(
     train = task.splits["train"]
     tokens = train.table.astype(np.int32)
     settings = Pretraining(
-        learning_rate=learning_rate, mask=mask, documents=documents, pages=documents // 4
+        learning_rate=learning_rate, mask=MASK, documents=documents, pages=documents // 4
     )
     values = []
     for log, _ in task.lanes:

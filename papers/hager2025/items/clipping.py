@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from papers.hager2025.stopping import errors
 from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.charts import Curves, ranks, symbols, with_truth
 
@@ -23,9 +24,7 @@ POSITIONS = (5, 10)
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     keys = ["variant", "strength", "temperature", "metric", "position"]
     rows = select(results, setting="clipping", variant=list(VARIANTS), metric="position_bias")
-    errors = rows["value"] + np.log(rows["position"].astype(float))
-    rows = rows.assign(value=errors, metric="position_bias_error")
-    return over_seeds(rows, keys).assign(source="reproduced")
+    return over_seeds(errors(rows), keys).assign(source="reproduced")
 
 
 def draw(table: pd.DataFrame) -> Figure:

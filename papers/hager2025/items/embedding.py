@@ -1,10 +1,9 @@
 """Why the embedding tower misses position bias at alpha 0 and -1: estimate minus truth by fit."""
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from papers.hager2025.stopping import named
+from papers.hager2025.stopping import errors, named
 from twotowers.claims.statistics import compare, select
 from twotowers.report.charts import TRUTH, Curves, Dots, ranks, symbols, with_truth
 from twotowers.report.figures import page
@@ -27,7 +26,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     theirs = theirs.assign(method=AS_PUBLISHED, sessions_factor=1)
     keys = ["method", "strength", "temperature", "sessions_factor", "metric", "position"]
     lanes = {"strength": STRENGTHS, "temperature": TEMPERATURE, "method": list(FITS)}
-    table = compare(_errors(ours), _errors(theirs), keys, **lanes)
+    table = compare(errors(ours), errors(theirs), keys, **lanes)
     curve = (table["sessions_factor"] == 1) & table["method"].isin(CURVES)
     return table[curve | (table["position"] == POSITION)]
 
@@ -61,8 +60,3 @@ def _at_position(table: pd.DataFrame) -> pd.DataFrame:
     measured = sorted(rows["sessions_factor"].unique())[1:]
     order = [*FITS.values(), *(f"... of {factor:g} × the sessions" for factor in measured)]
     return rows.assign(fit=pd.Categorical(fits, order))
-
-
-def _errors(frame: pd.DataFrame) -> pd.DataFrame:
-    truth = -np.log(frame["position"].astype(float))
-    return frame.assign(value=frame["value"] - truth, metric="position_bias_error")

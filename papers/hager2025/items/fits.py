@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
+from papers.hager2025.stopping import errors
 from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.latex import booktabs
 
@@ -25,8 +25,7 @@ def table(
         lanes = {column: value for column, value in fit.items() if column != "title"}
         values = select(results, **lanes)
         bias = select(values, metric="position_bias", position=RANKS)
-        error = bias["value"] + np.log(bias["position"].astype(float))
-        parts += [bias.assign(value=error, metric="error"), select(values, metric="epochs")]
+        parts += [errors(bias).assign(metric="error"), select(values, metric="epochs")]
     return over_seeds(pd.concat(parts), KEYS).assign(source="reproduced")
 
 
@@ -38,10 +37,10 @@ def tex(table: pd.DataFrame, *, rows: Sequence[Mapping]) -> str:
         of_fit = select(table, **where)
         for strength in sorted(of_fit["strength"].unique()):
             cells = select(of_fit, strength=strength)
-            errors = select(cells, metric="error").set_index("position")["value"]
+            error = select(cells, metric="error").set_index("position")["value"]
             epochs = select(cells, metric="epochs")["value"]
             numbers = [f"${value:g}$" for value in (fit["temperature"], strength)]
-            numbers += [f"${errors[rank]:.3f}$" for rank in RANKS]
+            numbers += [f"${error[rank]:.3f}$" for rank in RANKS]
             numbers.append(f"{epochs.item():.0f}" if len(epochs) else "--")
             body.append([fit["title"], *numbers])
     return booktabs(heads, body, columns="lrrrrrr")

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
-from papers.hager2025.stopping import changes
+from papers.hager2025.stopping import changes, errors
 from twotowers.claims.statistics import over_seeds, select
 from twotowers.report.latex import booktabs
 
@@ -25,13 +24,12 @@ def table(
     for setting, number in sessions.items():
         change = changes(results, setting).groupby("seed")
         bias = select(results, setting=setting, metric="position_bias", start=["random", "zero"])
-        error = (bias["value"] + np.log(bias["position"].astype(float))).abs()
-        errors = error.groupby([bias["start"], bias["seed"]]).max()
+        error = errors(bias)["value"].abs().groupby([bias["start"], bias["seed"]]).max()
         values = {
             "largest_change": change.max(),
             "positions_changed": change.agg(lambda each: (each > CHANGED).sum()),
-            "error_random": errors["random"],
-            "error_zero": errors["zero"],
+            "error_random": error["random"],
+            "error_zero": error["zero"],
         }
         rows += [
             {"sessions": number, "metric": metric, "seed": seed, "value": value}
@@ -45,8 +43,8 @@ def tex(table: pd.DataFrame, *, sessions: Mapping[str, int]) -> str:
     cells = table.set_index(["sessions", "metric"])["value"]
     body = []
     for number in sessions.values():
-        largest, count, *errors = (cells[number, metric] for metric in METRICS)
-        shown = [f"${value:.3f}$" for value in (largest, *errors)]
+        largest, count, *both = (cells[number, metric] for metric in METRICS)
+        shown = [f"${value:.3f}$" for value in (largest, *both)]
         shown.insert(1, f"{count:.1f} of 25")
         body.append([f"{number:,}", *shown])
     heads = ["sessions", "largest change", "positions changed by more than .1"]

@@ -30,21 +30,19 @@ OVERLAPPING, TELLING = "isolated, features overlap", "isolated, features tell"
     "11a", "lemmas", "Lemma 5.1, Eq. 19 (with exact clicks any fit that converges assures it)",
     "At a well-specified optimum the residual of every cell vanishes",
     at_most("tau .333 to 1: the residual of every cell", VANISHED),
+    model="well-specified", metrics=["largest_cell"],
 )  # fmt: skip
-def cells_vanish(results: pd.DataFrame) -> Measured:
-    return _residuals(results, "well-specified", "largest_cell")
-
-
 @CLAIMS.add(
     "11b", "lemmas", "Lemma 5.2, Eqs. 20, 21 (the first is where Newton's method stops)",
     "At a misspecified optimum residuals vanish only on average under the policy",
     at_most("the mean residual of every position", VANISHED),
     above("the mean size of the residuals of cells", STANDS),
     shown("the largest residual of a cell"),
+    model="misspecified", metrics=("largest_position_mean", "mean_cell", "largest_cell"),
 )  # fmt: skip
-def means_vanish(results: pd.DataFrame) -> Measured:
-    metrics = "largest_position_mean", "mean_cell", "largest_cell"
-    return _residuals(results, "misspecified", *metrics)
+def residuals(results: pd.DataFrame, model: str, metrics: Sequence[str]) -> list[pd.Series]:
+    over = {"temperature": TEMPERATURES[1:]}
+    return means_of(results, metrics, over, setting="lemmas", model=model)
 
 
 @CLAIMS.add(
@@ -65,8 +63,8 @@ def policy_moves_misfit_only(results: pd.DataFrame) -> Measured:
     above("linear tower: the mean size of documents' mean residuals", STANDS),
 )  # fmt: skip
 def documents_balance(results: pd.DataFrame) -> Measured:
-    (own,) = _residuals(results, "not additive", "largest_document_mean")
-    (shared,) = _residuals(results, "misspecified", "mean_document_mean")
+    (own,) = residuals(results, "not additive", ["largest_document_mean"])
+    (shared,) = residuals(results, "misspecified", ["mean_document_mean"])
     return own, shared
 
 
@@ -119,12 +117,8 @@ def policy_moves_other_users(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "12a", "appendixA", "App. A, Eq. 27", "Bias configurations connected by overlap are identified",
     at_most("every error", SAMPLING), evidence_if("there is one component", DRAWN),
+    regimes=CONNECTED, metrics=["largest_error"], several=False,
 )  # fmt: skip
-def connected_identified(results: pd.DataFrame) -> Measured:
-    components, error = _regimes(results, CONNECTED, "components", "largest_error")
-    return error, components == 1
-
-
 @CLAIMS.add(
     "12b", "appendixA", "App. A, Eq. 27",
     "Isolated bias configurations are not identified against each other",
@@ -140,9 +134,11 @@ def connected_identified(results: pd.DataFrame) -> Measured:
     evidence_if("there are several components of documents", DRAWN),
     regimes=[OVERLAPPING], metrics=("largest_error", "largest_effect_of_start"),
 )  # fmt: skip
-def of_several(results: pd.DataFrame, regimes: Sequence[str], metrics: Sequence[str]) -> Measured:
+def by_regime(
+    results: pd.DataFrame, regimes: Sequence[str], metrics: Sequence[str], several: bool = True
+) -> Measured:
     *errors, components = _regimes(results, regimes, *metrics, "components")
-    return *errors, components > 1
+    return *errors, (components > 1) == several
 
 
 @CLAIMS.add(
@@ -239,11 +235,6 @@ def _placements(results: pd.DataFrame, model: str, metric: str) -> list[pd.Serie
     """By alpha: what tells how the policy places residuals, and what it moves at position 10."""
     where = {"setting": "lemmas", "model": model}
     return means_of(results, (metric, "moved"), {"strength": None}, **where)
-
-
-def _residuals(results: pd.DataFrame, model: str, *metrics: str) -> list[pd.Series]:
-    over = {"temperature": TEMPERATURES[1:]}
-    return means_of(results, metrics, over, setting="lemmas", model=model)
 
 
 def _varied(results: pd.DataFrame, varied: str, *metrics: str) -> list[pd.Series]:

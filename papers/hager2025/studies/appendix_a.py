@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from twotowers.fitting.newton import fit_embedding, fit_linear
+from papers.hager2025.population import optimum
 from twotowers.identifiability.graph import factor_components
 from twotowers.models.additive import Additive, inverse_rank
 
@@ -94,7 +94,7 @@ def regime(name: str, *, seed: int, documents: int, views: int, impressions: int
     component = factor_components(*np.nonzero(exposure), factors=len(truth))
     # One constant is free; the first configuration's estimate is set to its true value.
     starts = rng.normal(size=(2, len(truth)))
-    biases = (fit(features, exposure, clicks, start=start).bias for start in starts)
+    biases = (optimum(features, exposure, clicks, start=start).bias for start in starts)
     estimate, other = (bias - bias[0] + truth[0] for bias in biases)
     error = estimate - truth
     columns = {"truth": truth, "estimate": estimate, "component": component + 1}
@@ -123,13 +123,6 @@ def features_of(name: str, documents: int, rng: np.random.Generator) -> np.ndarr
         return features
     kinds = len(CONTENT) * len(DEVICE)
     return np.column_stack([features, np.eye(kinds)[np.arange(documents) % kinds]])
-
-
-def fit(features: np.ndarray | None, exposure: np.ndarray, clicks: np.ndarray, *, start):
-    """The optimum with a parameter per document, or linear in features."""
-    if features is None:
-        return fit_embedding(exposure, clicks, start=start)
-    return fit_linear(features, exposure, clicks, start=start)
 
 
 def shown_under(name: str, document: np.ndarray) -> np.ndarray:

@@ -13,9 +13,9 @@ are theory checked by numbers. Takes seconds.
 import numpy as np
 import pandas as pd
 
-from papers.hager2025.population import click_chance, exposure
+from papers.hager2025.population import click_chance, exposure, optimum
 from twotowers.files.rankings import Rankings, read_rankings
-from twotowers.fitting.newton import AdditiveOptimum, fit_embedding, fit_linear
+from twotowers.fitting.newton import AdditiveOptimum
 from twotowers.logs.policies import policy_scores
 from twotowers.models.relevance import relevance
 
@@ -115,11 +115,9 @@ def placement(
 def fit(
     model: str, features: np.ndarray, exposure: np.ndarray, chance: np.ndarray
 ) -> AdditiveOptimum:
-    """The optimum of the expected negative log-likelihood (Eq. 16)."""
-    clicks = exposure * chance
-    if model == "misspecified":
-        return fit_linear(features, exposure, clicks)
-    return fit_embedding(exposure, clicks)
+    """The optimum of a model on expected clicks."""
+    own = features if model == "misspecified" else None
+    return optimum(own, exposure, exposure * chance)
 
 
 def residuals(exposure: np.ndarray, chance: np.ndarray, fitted: AdditiveOptimum) -> pd.DataFrame:

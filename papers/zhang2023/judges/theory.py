@@ -1,5 +1,7 @@
 """Claims 17 to 22 and 34: Section 4, at exact optima of small tables; Postulate 4 on our data."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from papers.zhang2023.winners import BASELINES, NAMES, POLICIES, REMEDIES, TUNED
@@ -64,35 +66,26 @@ def others_rank_worse(results: pd.DataFrame) -> Measured:
     "34", "theory", "Lemma 7, Eq. 12",
     "An optimum under dropout of a product is an optimum without it, but for a constant factor",
     at_most("what the factor differs by between cells, at every rate,", ALIKE), shown("the factor"),
-    chance=False,
+    chance=False, part="lemma7", metrics=("spread", "c_over_p"), supports=["mean prediction"],
 )  # fmt: skip
-def dropout_of_product(results: pd.DataFrame) -> Measured:
-    metrics = ("spread", "c_over_p")
-    return [_values(results, "mean prediction", part="lemma7", metric=each) for each in metrics]
-
-
 @CLAIMS.add(
     "19", "theory", "Lemma 7, carried over to the model that is trained, Eq. 10",
     "An optimum under dropout of a sum of logits is an optimum without it",
     at_most("the loss without dropout above its least value, at every rate and support,", OPTIMAL),
-    chance=False, origin=OURS,
+    chance=False, origin=OURS, part="lemma7", metrics=["excess_loss"],
 )  # fmt: skip
-def dropout_is_optimal(results: pd.DataFrame) -> Measured:
-    return _values(results, *STRICT, part="lemma7", metric="excess_loss")
-
-
 @CLAIMS.add(
     "20", "theory", "Proposition 9, carried over to the model that is trained, Eq. 10",
     "Gradient reversal converges, and where it ends the click loss is optimal",
     at_most("the largest slope that is left, at every scale and support,", RESTS),
     at_most("the click loss above its least value, at every scale and support,", OPTIMAL),
-    chance=False, origin=OURS,
-    parts={name: {"label": name} for name in ("click", "relevance")},
+    chance=False, origin=OURS, metrics=("slope_left", "excess_loss"),
+    parts={name: {"part": f"proposition9, {name}"} for name in ("click", "relevance")},
 )  # fmt: skip
-def reversal_is_optimal(results: pd.DataFrame, label: str) -> Measured:
-    part = f"proposition9, {label}"
-    metrics = ("slope_left", "excess_loss")
-    return [_values(results, *STRICT, part=part, metric=metric) for metric in metrics]
+def at_optima(
+    results: pd.DataFrame, part: str, metrics: Sequence[str], supports: Sequence[str] = STRICT
+) -> Measured:
+    return [_values(results, *supports, part=part, metric=metric) for metric in metrics]
 
 
 @CLAIMS.add(
