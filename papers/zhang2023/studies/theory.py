@@ -62,12 +62,13 @@ def run(
 
     Gradient reversal takes so many steps before a root of the slopes is sought.
     """
-    rows = [
+    parts = [
         *_optima(seed, draws, starts),
         *_dropout(rates),
         *_mean_prediction(rates),
         *_reversal(scales, steps),
     ]
+    rows = [(*place, *each) for *place, values in parts for each in values.items()]
     columns = ["part", "support", "at", "metric", "value"]
     return pd.DataFrame(rows, columns=columns).assign(position=None)
 
@@ -83,18 +84,18 @@ def _optima(seed: int, draws: int, starts: int):
     """
     for name, support in SUPPORTS.items():
         hessian = _hessian(support)
-        values, vectors = np.linalg.eigh(hessian)
-        flat = vectors[:, values < FLAT * values.max()]
-        yield "theorem2", name, None, "dimension", flat.shape[1]
+        bends, vectors = np.linalg.eigh(hessian)
+        flat = vectors[:, bends < FLAT * bends.max()]
         rng = stream("optima", seed, name)
         truth = np.log(RELEVANCE)
         worse = []
         for _ in range(draws):
             moved = truth + (flat @ rng.normal(size=flat.shape[1]))[: len(truth)]
             worse.append((np.diff(moved) <= 0).any())
-        yield "theorem2", name, None, "share_worse", np.mean(worse)
-    yield from _two_documents()
-    yield from _line(seed, starts)
+        values = {"dimension": flat.shape[1], "share_worse": np.mean(worse)}
+        yield "theorem2", name, None, values
+    yield "theorem2", "two documents", None, _two_documents()
+    yield "theorem2", "one line", None, _line(seed, starts)
 
 
 def _hessian(support: np.ndarray) -> np.ndarray:
@@ -116,9 +117,7 @@ def _two_documents():
     discount = 1 / np.log2([2, 3])
     ndcg = relevance[np.argsort(-f)] @ discount / (np.sort(relevance)[::-1] @ discount)
     excess = _excess(relevance * examination, logit(f * g))
-    measured = {"share_worse": float(f[0] <= f[1]), "excess_loss": excess, "ndcg": ndcg}
-    for metric, value in measured.items():
-        yield "theorem2", "two documents", None, metric, value
+    return {"share_worse": float(f[0] <= f[1]), "excess_loss": excess, "ndcg": ndcg}
 
 
 def _line(seed: int, starts: int):
@@ -145,7 +144,7 @@ def _line(seed: int, starts: int):
     ends = np.array([_minimum(loss, start) for start in drawn])
     at = {"truth": truth, "swapped": truth[::-1]}
     away = {name: np.abs(ends - each).max(axis=1) for name, each in at.items()}
-    measured = {
+    return {
         "dimension": (curvature < FLAT * curvature.max()).sum(),
         "share_worse": float(truth[::-1][0] <= 0),
         "excess_loss": loss(truth[::-1]) - loss(truth),
@@ -153,8 +152,6 @@ def _line(seed: int, starts: int):
         "starts": starts,
         **{f"ends_at_{name}": (own < 1e-3).sum() for name, own in away.items()},
     }
-    for metric, value in measured.items():
-        yield "theorem2", "one line", None, metric, value
 
 
 # Lemma 7 and Propositions 6 and 9.
@@ -186,14 +183,16 @@ class _Additive:
     def truth(self) -> np.ndarray:
         return np.concatenate([self.f, self.g[1:]])
 
-    def rows(self, part: str, name: str, at: float, parameters: np.ndarray):
+    def values(self, parameters: np.ndarray) -> dict[str, float]:
         """How far an optimum is from one without the remedy, and from the truth."""
         f, g, bias = self.parts(parameters)
-        yield part, name, at, "excess_loss", _excess(self.chance, f + g)
         share = bias[1:] / self.g[1:]
-        yield part, name, at, "examination_share_least", share.min()
-        yield part, name, at, "examination_share_most", share.max()
-        yield part, name, at, "order_kept", float((np.diff(parameters[:5]) > 0).all())
+        return {
+            "excess_loss": _excess(self.chance, f + g),
+            "examination_share_least": share.min(),
+            "examination_share_most": share.max(),
+            "order_kept": float((np.diff(parameters[:5]) > 0).all()),
+        }
 
 
 def _dropout(rates: list[float]):
@@ -211,7 +210,7 @@ def _dropout(rates: list[float]):
                 # Where an optimum is not unique, the one nearest to 0.
                 return kept + rate * world.loss(f) + 1e-9 * np.square(parameters).sum()
 
-            yield from world.rows("lemma7", name, rate, _minimum(mean_loss, world.truth))
+            yield "lemma7", name, rate, world.values(_minimum(mean_loss, world.truth))
 
 
 def _minimum(loss: Callable, start: np.ndarray) -> np.ndarray:
@@ -237,9 +236,8 @@ def _mean_prediction(rates: list[float]):
             / p
             for p in CHANCES
         ]
-        yield "lemma7", "mean prediction", rate, "c_over_p", float(np.mean(factors))
-        yield "lemma7", "mean prediction", rate, "spread", float(np.ptp(factors))
-        yield "lemma7", "mean prediction", rate, "c_over_p_printed", rate
+        values = {"c_over_p": float(np.mean(factors)), "spread": float(np.ptp(factors))}
+        yield "lemma7", "mean prediction", rate, values | {"c_over_p_printed": rate}
 
 
 def _reversal(scales: list[float], steps: int):
@@ -266,8 +264,8 @@ def _reversal(scales: list[float], steps: int):
                     return _gradients(end[None], world, target, np.array([scale]))[0]
 
                 end = root(slopes, end, method="lm", options={"xtol": 1e-14, "ftol": 1e-14}).x
-                yield part, name, scale, "slope_left", np.abs(slopes(end)).max()
-                yield from world.rows(part, name, scale, end[:-2])
+                values = {"slope_left": np.abs(slopes(end)).max(), **world.values(end[:-2])}
+                yield part, name, scale, values
 
 
 def _gradients(at: np.ndarray, world: _Additive, target: np.ndarray, scale: np.ndarray):

@@ -63,11 +63,13 @@ def tex(
     metrics: Mapping[str, str],
     across: Columns | None = None,
     digits: Mapping[str, int] | None = None,
+    marks: Mapping[float, str] | None = None,
 ) -> str:
     """A booktabs table: two lines per row, the printed one in grey.
 
     Args:
         digits: From metrics that are printed as powers of ten, without deviation, to their digits.
+        marks: From values of the statistic `change` to what stands behind a mean.
     """
     keys = [*rows, "source", "metric", *(across or {}), "statistic"]
     cells = table.set_index(keys)["value"].to_dict()
@@ -83,7 +85,8 @@ def tex(
                     bound = cells.get((*key, "upper bound"))
                     mean, sd = (cells.get((*key, what)) for what in ("mean", "sd"))
                     value = mean if bound is None else bound
-                    texts.append(moment(value, sd, digits=power, bound=bound is not None))
+                    mark = (marks or {}).get(cells.get((*key, "change")), "")
+                    texts.append(moment(value, sd, digits=power, bound=bound is not None) + mark)
                 body.append([name if source == "reproduced" else "", *texts])
     return booktabs(["Method", "", *columns.values()], body, columns="ll" + "r" * len(columns))
 
