@@ -66,7 +66,7 @@ def between(
 
 def marks(results: pd.DataFrame) -> pd.DataFrame:
     """Tested marks (`value`) beside printed ones (`value_printed`), by MARKED and comparisons."""
-    tested, printed = (rows_of(results, metric=f"mark_{name}") for name in ("tested", "printed"))
+    printed, tested = (rows_of(results, metric=f"mark_{name}") for name in ("printed", "tested"))
     return tested.merge(printed.drop(columns="metric"), on=MARKED, suffixes=("", "_printed"))
 
 
