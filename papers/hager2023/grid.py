@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from twotowers.claims.claims import NotTestable, rows_of
+from twotowers.claims.claims import rows_of, seed_means
+from twotowers.claims.statistics import select
 
 DATASETS = {"mslr": "MSLR-WEB30K", "istella": "Istella-S", "yahoo": "Yahoo! Webscope"}
 METHODS = {
@@ -38,13 +39,16 @@ def of_method(dataset: str, method: str, metric: str) -> dict[str, str]:
     return {"setting": f"{dataset}-{method}", "metric": metric}
 
 
+def printed_mark(published: pd.DataFrame, dataset: str, method: str, metric: str) -> int:
+    """1 or -1 where Table 2.2 marks a number as significantly higher or lower, else 0."""
+    place = of_method(dataset, method, metric)
+    rows = select(published, setting=place["setting"], metric=f"mark_{place['metric']}")
+    return int(rows["value"].iloc[0]) if len(rows) else 0
+
+
 def by_seed(results: pd.DataFrame, **where) -> pd.Series:
     """The one value of each seed."""
-    rows = rows_of(results, **where)
-    values = pd.Series(rows["value"].to_numpy(), pd.Index(rows["seed"].to_numpy(), name="seed"))
-    if not values.index.is_unique:
-        raise NotTestable(f"several values per seed of {', '.join(map(str, where.values()))}")
-    return values.sort_index()
+    return seed_means(results, {"seed": None}, **where)
 
 
 def gap(one: pd.Series, other: pd.Series) -> float:

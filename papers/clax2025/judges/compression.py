@@ -7,7 +7,7 @@ set before we had the authors' runs.
 import pandas as pd
 
 from papers.clax2025.orders import CALLED, COMPRESSIONS, WITHOUT_TABLE, correlations, fits
-from twotowers.claims.claims import Claims, Measured, NotTestable
+from twotowers.claims.claims import Claims, Measured, NotTestable, seed_means
 from twotowers.claims.conditions import above, at_least, at_most, below, counted, shown
 from twotowers.models.names import MODELS
 
@@ -75,33 +75,24 @@ def worse(results: pd.DataFrame) -> Measured:
 def misleading(results: pd.DataFrame) -> Measured:
     full, most = _perplexities(results)
     rows = _common_seeds(fits(results))
-    rctr = rows.query("model == 'rctr' and metric == @PERPLEXITY")["value"]
-    if rctr.empty:
-        raise NotTestable("no results for rctr")
-    behind = most > rctr.mean()
+    rctr = seed_means(rows, {"model": ["rctr"]}, metric=PERPLEXITY).item()
+    behind = most > rctr
     names = {name: " ".join(own.index[own]).upper() or "none" for name, own in behind.items()}
-    return behind.sum() - (full > rctr.mean()).sum(), pd.Series(names).rename(COMPRESSIONS)
+    return behind.sum() - (full > rctr).sum(), pd.Series(names).rename(COMPRESSIONS)
 
 
 def _taus(results: pd.DataFrame) -> pd.DataFrame:
     """Means over seeds: a row per ratio and compression, a column per metric."""
-    means = correlations(results).groupby(["ratio", "compression", "metric"])["value"].mean()
-    wide = means.unstack("metric")
-    absent = set(COMPRESSIONS) - set(wide.index.get_level_values("compression"))
-    if absent or wide.isna().any(axis=None):
-        raise NotTestable("a compression or a ratio is missing")
-    return wide
+    over = {"ratio": None, "compression": list(COMPRESSIONS), "metric": [CONDITIONAL, PERPLEXITY]}
+    return seed_means(correlations(results), over).unstack("metric")
 
 
 def _perplexities(results: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame]:
     """By model: on full tables, and per compression at the highest ratio."""
-    rows = _common_seeds(fits(results)).query("metric == @PERPLEXITY")
-    full = rows[rows["compression"] == "full"].groupby("model")["value"].mean()
-    most = rows[rows["ratio"] == MOST].pivot_table("value", "model", "compression")
-    most = most.reindex(index=list(WITH_TABLE), columns=list(COMPRESSIONS))
-    if not set(WITH_TABLE) <= set(full.index) or most.isna().any(axis=None):
-        raise NotTestable("a model is missing")
-    return full[list(WITH_TABLE)], most
+    rows, models = _common_seeds(fits(results)), {"model": WITH_TABLE}
+    full = seed_means(rows, models, compression="full", metric=PERPLEXITY)
+    over = {**models, "compression": list(COMPRESSIONS)}
+    return full, seed_means(rows, over, ratio=MOST, metric=PERPLEXITY).unstack("compression")
 
 
 def _common_seeds(rows: pd.DataFrame) -> pd.DataFrame:

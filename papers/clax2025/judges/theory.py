@@ -91,7 +91,10 @@ OF_DOCUMENTS = ("attraction", "satisfaction")
     documents=False, models={"gctr", "rctr", "pbm", "ubm", "dcm", "ccm", "dbn"}, origin=OURS,
 )  # fmt: skip
 def of_parts(results: pd.DataFrame, documents: bool, models: set[str]) -> Measured:
-    values = _coverage(results, "interval")
+    if "part" not in results:
+        raise NotTestable("no intervals")
+    rows = select(results, setting=[f"interval-{name}" for name in MODELS], metric="coverage")
+    values = rows.groupby(["setting", "part"])["value"].mean()
     values = values[values.index.get_level_values("part").isin(OF_DOCUMENTS) == documents]
     settings = values.index.get_level_values("setting")
     if lacking := models - {setting.split("-")[1] for setting in settings}:
@@ -106,20 +109,8 @@ def of_parts(results: pd.DataFrame, documents: bool, models: set[str]) -> Measur
     origin=OURS,
 )  # fmt: skip
 def of_gradient(results: pd.DataFrame) -> Measured:
-    pairs = []
-    for prefix in ("interval", "stopped"):
-        values = _coverage(results, prefix)
-        settings = [f"{prefix}-{name}" for name in ("pbm", "dbn")]
-        try:
-            pairs.append(values.loc[[(setting, "attraction") for setting in settings]])
-        except KeyError:
-            raise NotTestable(f"no coverage of {', '.join(settings)}") from None
-    return [tuple(pairs)]
+    def coverage(prefix):
+        over = {"setting": [f"{prefix}-pbm", f"{prefix}-dbn"], "part": ["attraction"]}
+        return seed_means(results, over, metric="coverage")
 
-
-def _coverage(results: pd.DataFrame, prefix: str) -> pd.Series:
-    if "part" not in results:
-        raise NotTestable("no intervals")
-    settings = [f"{prefix}-{name}" for name in MODELS]
-    rows = select(results, setting=settings, metric="coverage")
-    return rows.groupby(["setting", "part"])["value"].mean()
+    return [(coverage("interval"), coverage("stopped"))]

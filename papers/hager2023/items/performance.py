@@ -14,6 +14,7 @@ from papers.hager2023.grid import (
     PRODUCTION,
     RUNS,
     of_method,
+    printed_mark,
     t_test,
 )
 from twotowers.claims.statistics import from_moments, select
@@ -42,7 +43,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str
                 printed = select(published, **of_method(dataset, method, metric), sessions=FULL)
                 if len(printed):
                     moments = printed.iloc[0][["value", "sd", "n"]].to_dict()
-                    mark = _printed_mark(published, dataset, method, metric)
+                    mark = printed_mark(published, dataset, method, metric)
                     parts.append({**place, **moments, "mark": mark, "source": "published"})
     rows = pd.DataFrame(parts)
     keys = ["dataset", "method", "metric", "source", "sd", "mark"]
@@ -62,12 +63,6 @@ def _mark(measured: dict, pbm: dict | None) -> int:
         return 0
     t, p = t_test(measured["value"], measured["sd"], pbm["value"], pbm["sd"], measured["n"])
     return int(np.sign(t)) if p * COMPARISONS < ALPHA else 0
-
-
-def _printed_mark(published, dataset, method, metric) -> int:
-    place = of_method(dataset, method, metric)
-    rows = select(published, setting=place["setting"], metric=f"mark_{place['metric']}")
-    return int(rows["value"].iloc[0]) if len(rows) else 0
 
 
 def tex(table: pd.DataFrame) -> str:

@@ -22,6 +22,7 @@ from papers.hager2023.grid import (
     RULES,
     STRICTEST,
     of_method,
+    printed_mark,
     t_test,
 )
 from twotowers.claims.published import bands, runs
@@ -172,9 +173,8 @@ def marks() -> Iterator[dict]:
                 mean, sd, runs = printed(dataset, method, measure)
                 other = printed(dataset, "pbm", measure)
                 t, p = t_test(mean, sd, *other[:2], runs)
-                place = of_method(dataset, method, measure)
-                mark = select(table, setting=place["setting"], metric=f"mark_{place['metric']}")
-                yield {"metric": "mark_printed", "value": float(mark["value"].iloc[0]), **of}
+                mark = float(printed_mark(table, dataset, method, measure))
+                yield {"metric": "mark_printed", "value": mark, **of}
                 yield {"metric": "mark_p", "value": p, **of}
                 for number in COMPARISONS:
                     value = np.sign(t) * (p * number < ALPHA)

@@ -36,6 +36,6 @@ def table(
 def tex(table: pd.DataFrame, *, features: str, metrics: Mapping[str, str]) -> str:
     names = {f"{features}-{name}": title for name, title in METHODS.items()} | RANKERS
     blocks = [[f"{features}-{name}" for name in group] for group in GROUPS]
-    blocks = [list(RANKERS), *blocks] if features == "baidu" else blocks
+    blocks = [*([name] for name in RANKERS), *blocks] if features == "baidu" else blocks
     lines = [{names[name]: [name] for name in block} for block in blocks]
     return drawn.tex(table, rows=["setting"], blocks=lines, metrics=metrics, marks=MARKS)
