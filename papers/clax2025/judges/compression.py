@@ -92,7 +92,8 @@ def _perplexities(results: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame]:
     rows, models = _common_seeds(fits(results)), {"model": WITH_TABLE}
     full = seed_means(rows, models, compression="full", metric=PERPLEXITY)
     over = {**models, "compression": list(COMPRESSIONS)}
-    return full, seed_means(rows, over, ratio=MOST, metric=PERPLEXITY).unstack("compression")
+    most = seed_means(rows, over, ratio=MOST, metric=PERPLEXITY).unstack("compression", sort=False)
+    return full, most
 
 
 def _common_seeds(rows: pd.DataFrame) -> pd.DataFrame:
