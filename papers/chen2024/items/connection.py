@@ -68,21 +68,17 @@ def draw(table: pd.DataFrame, *, dataset: str, sweep: str, xlabel: str) -> Figur
     also = {1: [Line2D([], [], **LINE)], 2: [Patch(**ZONE)]}.get(len(printed), [])
     figure = chart.figure(plot, width=COLUMN_WIDTH, height=1.85, also=also)
     axes = figure.axes[0]
-    _printed_turn(axes, printed)
+    # A line, or for a range a zone, where the text says that the graph changes.
+    if len(printed) == 1:
+        axes.axvline(printed.item(), **LINE)
+    elif len(printed) == 2:
+        axes.axvspan(printed.min(), printed.max(), **ZONE)
     _amount_axis(axes, np.sort(curve["amount"].to_numpy(float)), percent=sweep == "sampling")
     return figure
 
 
 LINE = {"color": GREY, "label": "published", **PUBLISHED}
 ZONE = {"color": GREY, "label": "published", "alpha": BAND_ALPHA, "linewidth": 0}
-
-
-def _printed_turn(axes: Axes, printed: pd.Series) -> None:
-    """A line, or for a range a zone, where the text says that the graph changes."""
-    if len(printed) == 1:
-        axes.axvline(printed.item(), **LINE)
-    elif len(printed) == 2:
-        axes.axvspan(printed.min(), printed.max(), **ZONE)
 
 
 def _amount_axis(axes: Axes, amounts: np.ndarray, *, percent: bool) -> None:

@@ -53,10 +53,13 @@ def printed(over: Mapping[str, Sequence], **where) -> pd.Series:
 
 def by_seed(results: pd.DataFrame, over: Mapping[str, Sequence | None], **where) -> pd.DataFrame:
     """[cells, seeds] values, on a full grid of cells."""
-    rows = seed_means(results, {**over, "seed": None}, **where).unstack("seed", sort=False)
+    cells = seed_means(results, over, **where).index
+    wanted = {name: list(values) for name, values in over.items() if values is not None}
+    rows = select(results, **where, **wanted)
+    rows = rows.set_index([*over, "seed"])["value"].unstack("seed")
     if rows.shape[1] < LEAST_SEEDS:
         raise NotTestable(f"too few seeds for a spread: {rows.shape[1]}, at least {LEAST_SEEDS}")
-    return rows
+    return rows.loc[cells]
 
 
 def dla_means(

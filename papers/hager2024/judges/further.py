@@ -93,13 +93,10 @@ def tuned(results: pd.DataFrame, metric: str, methods=TUNED) -> pd.DataFrame:
 def lowest_rate_without_dropout(results):
     values = tuned(results, "validation_loss")
     lowest = {RATE: values.columns.get_level_values(RATE).min(), DROPOUT: 0}
-    return [_lead(values, column, at).median() for column, at in lowest.items()]
-
-
-def _lead(values: pd.DataFrame, column: str, at: float) -> pd.Series:
-    """How much higher each method's lowest number is where the column has another value."""
-    here = values.columns.get_level_values(column) == at
-    return values.loc[:, ~here].min(axis=1) - values.loc[:, here].min(axis=1)
+    here = (values.columns.get_level_values(column) == at for column, at in lowest.items())
+    return [
+        (values.loc[:, ~own].min(axis=1) - values.loc[:, own].min(axis=1)).median() for own in here
+    ]
 
 
 @CLAIMS.add(

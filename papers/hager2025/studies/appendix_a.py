@@ -34,17 +34,20 @@ OVERLAPPING = "isolated, features overlap"
 TELLING = "isolated, features tell"
 WIDTH = 5
 """Features of a document, where relevance is linear in them."""
+
+
+def isolated(document: np.ndarray, content: int, device: int) -> np.ndarray:
+    """Whether a document has this content type and device."""
+    return (document % 3 == content) & (document // 3 % 2 == device)
+
+
 REGIMES = {
     "connected": lambda document, content, device: np.ones_like(document, bool),
     "content isolated": lambda document, content, device: document % 3 == content,
-    ISOLATED: lambda document, content, device: (
-        (document % 3 == content) & (document // 3 % 2 == device)
-    ),
-    OVERLAPPING: lambda *where: REGIMES[ISOLATED](*where),
-    TELLING: lambda *where: REGIMES[ISOLATED](*where),
-    BRIDGED: lambda document, content, device: (
-        REGIMES[ISOLATED](document, content, device) | (document % BRIDGE == 0)
-    ),
+    ISOLATED: isolated,
+    OVERLAPPING: isolated,
+    TELLING: isolated,
+    BRIDGED: lambda document, *place: isolated(document, *place) | (document % BRIDGE == 0),
 }
 """Which documents may be shown under which content type and device."""
 
