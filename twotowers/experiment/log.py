@@ -173,7 +173,7 @@ class Log(Config):
 
 
 class Recorded(Log):
-    """A log that is kept as counts of cells, or as sessions."""
+    """A log whose setting `record` chooses whether counts of cells are kept, or sessions."""
 
     record: Literal["cells", "sessions"] = "cells"
     """Whether the log is kept as counts of cells, or as sessions."""

@@ -309,7 +309,10 @@ def batch_order(rng: np.random.Generator, units: int, batch: int, steps: int) ->
 @register_dataclass
 @dataclass(frozen=True)
 class Own:
-    """Units with data in each lane's log: the first `size` [lanes] in `order` [lanes, units]."""
+    """Which units (queries or pages) have data in the log of each lane.
+
+    `order` [lanes, units] lists all units, those with data first; `size` [lanes] counts these.
+    """
 
     order: jax.Array
     size: jax.Array

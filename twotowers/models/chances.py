@@ -2,7 +2,7 @@
 
 A `Chance` holds ln p and ln(1 - p) of a probability p. Products, complements and mixtures of
 chances are sums of exponentials of these logarithms. All terms are positive, so no digits cancel
-as they would in 1 - p for p near 1. (Hager's thesis, Section 5.5: `logaddexp` is Eq. 5.16,
+as they would in 1 - p for p near 1. (Hager's Hager 2026, Section 5.5: `logaddexp` is Eq. 5.16,
 `Chance.from_logits` is Eq. 5.17. The complement of a logarithm, Eq. 5.18, is not needed because
 ln(1 - p) is stored too.)
 

@@ -15,7 +15,7 @@ from twotowers.models.protocol import ONCE, CellModel
 
 @dataclass(frozen=True)
 class GlobalRate(CellModel):
-    """P(click) = sigmoid(rho) for every document and position (GCTR; thesis, Eq. 5.19).
+    """P(click) = sigmoid(rho) for every document and position (GCTR; Hager 2026, Eq. 5.19).
 
     Attributes:
         chance_of_click: P(click) of the simulated user, in (0, 1).

@@ -15,7 +15,7 @@ from twotowers.models.protocol import ClickModel
 
 @dataclass(frozen=True)
 class Mixed(MixtureModel):
-    """A mixture of some of the ten click models: `pbm+dbn` for short (thesis, Listing 5.5).
+    """A mixture of some of the ten click models: `pbm+dbn` for short (Hager 2026, Listing 5.5).
 
     Attributes:
         models: their names, two or more.

@@ -14,10 +14,10 @@ from twotowers.models.protocol import ONCE, ClickModel, PageModel
 
 @dataclass(frozen=True)
 class MixtureModel(PageModel):
-    """P(clicks) = sum over m of P(m) P(clicks | model m) (thesis, Eq. 5.12 with temperature 1).
+    """P(clicks) = sum over m of P(m) P(clicks | model m) (Hager 2026, Eq. 5.12 with temperature 1).
 
-    The parts `share_1`, `share_2`, ... give P(m): `share_1` is P(1), and `share_m` is the
-    probability of m among the models from m on. The temperature of Eq. 5.12 divides the models'
+    The parts `share_1`, `share_2`, ... give P(m): `share_m` is the probability of model m if it is
+    none of those before it, so P(2) = (1 - share_1) share_2, and the last model has the rest. The temperature of Eq. 5.12 divides the models'
     log-likelihoods. With any value other than 1 the sum is no likelihood and gives no click
     probability, so it is 1 here.
 

@@ -15,7 +15,7 @@ from twotowers.models.protocol import PER_POSITION, CellModel
 
 @dataclass(frozen=True)
 class RankRate(CellModel):
-    """P(click) = sigmoid(theta_k) for every document (RCTR; thesis, Eq. 5.20).
+    """P(click) = sigmoid(theta_k) for every document (RCTR; Hager 2026, Eq. 5.20).
 
     The simulated user has P(click) = first k^-eta.
 

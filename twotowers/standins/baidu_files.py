@@ -92,9 +92,10 @@ def log_rows(
 ) -> Iterator[pa.RecordBatch]:
     """A row per shown document of a part, 0 to 3, in the order of the log.
 
-    Columns are 'plain', 'lexical', or 'texts' for lexical columns and tokens. `placeholders`: with
-    those, at the original positions, as they were before they were dropped. Only a log with texts
-    has them; lexical columns then count their tokens as unknown.
+    Columns are 'plain', 'lexical', or 'texts' for lexical columns and tokens. `placeholders` keeps
+    the results that are no documents (such as what other people searched), and with them the
+    original positions. It needs columns 'texts'; lexical columns then count the tokens of such
+    results as unknown.
     """
     corpus = None if columns == PLAIN else collection(world)
     for pages in world.pages(part):

@@ -1,8 +1,8 @@
-"""Generated rankings: data sets with the schema and the measured regimes of a real one.
+"""Generated rankings: they have the columns of a real data set, and statistics close to its own.
 
 Queries are drawn in blocks, each with a random stream of its own. A block fits into the cache, and
 the first n queries do not depend on the number of queries. A law is a module: `mslr`, `lists` or
-`vectors`, the last two with several populations.
+`vectors`, the last two with numbers for several data sets (`POPULATIONS`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from twotowers.towers.parts import BASELINE, Tower, drawn
 
 
 class BaselineTower(Tower):
-    """logit = baseline + difference[pair] (thesis, Section 5.4.2).
+    """logit = baseline + difference[pair] (Hager 2026, Section 5.4.2).
 
     All pairs train the baseline. A pair that is rarely shown stays near it.
 

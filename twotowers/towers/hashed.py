@@ -11,7 +11,7 @@ from twotowers.towers.parts import BASELINE, Ratio, SmallTable, Tower
 
 
 class HashedTower(Tower):
-    """logit = baseline + sign(pair) t[hash(pair)] (Weinberger et al. 2009; thesis, Section 5.4.2).
+    """logit = baseline + sign(pair) t[hash(pair)] (Weinberger et al. 2009; Hager 2026, 5.4.2).
 
     Two pairs that share a parameter have opposite signs half of the time, so collisions cancel on
     average.

@@ -13,7 +13,7 @@ from twotowers.towers.parts import BASELINE, Ratio, SmallTable, Tower
 
 
 class QuotientRemainderTower(Tower):
-    """logit = baseline + q[pair // m] r[pair mod m] (Shi et al. 2020; thesis, Section 5.4.2).
+    """logit = baseline + q[pair // m] r[pair mod m] (Shi et al. 2020; Hager 2026, 5.4.2).
 
     m is the number of pairs divided by `ratio`, rounded up. No two pairs share both factors. The
     table q starts at 1: if both factors were small, both gradients would be small.

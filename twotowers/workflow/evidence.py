@@ -1,4 +1,7 @@
-"""A digest of the code and settings behind a paper's verdicts: are recorded ones of today?"""
+"""A digest of the code and settings behind a paper's verdicts.
+
+Recorded verdicts keep it. They are of today's code if it has not changed.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def read(
 
 
 class _Lines:
-    """Cuts lines into pages."""
+    """Groups lines into result pages: the line of a page, then those of its clicks."""
 
     def __init__(self, path: Path, ids: str, tally: Tally):
         self.path, self.tally = path, tally
