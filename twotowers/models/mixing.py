@@ -17,9 +17,9 @@ class MixtureModel(PageModel):
     """P(clicks) = sum over m of P(m) P(clicks | model m) (Hager 2026, Eq. 5.12 with temperature 1).
 
     The parts `share_1`, `share_2`, ... give P(m): `share_m` is the probability of model m if it is
-    none of those before it, so P(2) = (1 - share_1) share_2, and the last model has the rest. The temperature of Eq. 5.12 divides the models'
-    log-likelihoods. With any value other than 1 the sum is no likelihood and gives no click
-    probability, so it is 1 here.
+    none of those before it, so P(2) = (1 - share_1) share_2, and the last model has the rest. The
+    temperature of Eq. 5.12 divides the models' log-likelihoods. With any value other than 1 the sum
+    is no likelihood and gives no click probability, so it is 1 here.
 
     A subclass gives `components`, and `shared` if it is not attraction alone. Any other part that
     several models have is one per model: model m has `examination_m`.
