@@ -7,7 +7,7 @@ import pyarrow.feather
 import pytest
 
 import twotowers as tt
-from twotowers.analysis.identification import any_log, count_columns
+from twotowers.analysis.column_counts import any_log, count_columns
 from twotowers.commands.main import main
 from twotowers.errors import InputError
 

@@ -35,7 +35,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Test the log; returns the exit status."""
-    from twotowers.analysis.identification import any_log, identify  # here: options need no science
+    from twotowers.analysis.column_counts import any_log  # here: options need no science
+    from twotowers.analysis.identification import identify
 
     log = log_of(options) if given(options) else any_log(options.log)
     result = identify(
