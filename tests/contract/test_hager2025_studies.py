@@ -21,6 +21,7 @@ from twotowers.claims import published
 from twotowers.claims.longform import read_results, write_results
 from twotowers.claims.statistics import BAND, select
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
+from twotowers.fitting.newton import fit_embedding
 from twotowers.models.relevance import relevance
 
 BANDS = published.bands("hager2025")
@@ -258,7 +259,7 @@ def test_two_fits_of_isolated_configurations_differ_between_components_only():
     exposure = np.kron(np.eye(2), np.full((20, 2), 1000.0))
     clicks = rng.binomial(1000, 0.4, exposure.shape) * (exposure > 0)
     one, two = (
-        appendix_a.fit_embedding(exposure, clicks, start=start).bias
+        fit_embedding(exposure, clicks, start=start).bias
         for start in (np.zeros(4), np.array([0.0, 0.0, 1.0, 1.0]))
     )
     np.testing.assert_allclose(np.diff(one)[[0, 2]], np.diff(two)[[0, 2]], atol=1e-6)

@@ -174,6 +174,7 @@ def identify(
         InputError: a column is missing or has wrong values, or the log is empty.
 
     Example:
+        >>> import pyarrow as pa
         >>> log = pa.table({"query": [7, 7, 7], "document": ["a", "b", "b"], "position": [1, 2, 3],
         ...                 "clicks": [1, 0, 0]})
         >>> found = identify(log)
