@@ -86,7 +86,7 @@ def _names(log: ClickLog, wanted: Sequence[str]) -> dict[str, str]:
 
 
 def _batches(log: ClickLog, names: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """Some columns of a table, under our names. Columns of whole numbers of a csv file are so."""
+    """Read some columns of a table, some rows at a time, under our names."""
     files, columns = files_of(log.source), list(dict.fromkeys(names.values()))
     for batch in (batch for file in files for batch in read_batches(file, columns)):
         for name, kind in zip(batch.schema.names, batch.schema.types, strict=True):

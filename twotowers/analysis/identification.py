@@ -280,7 +280,7 @@ def _text(column: pd.Series) -> np.ndarray:
 
 
 def _number(table: pd.DataFrame, names: list[str]) -> tuple[np.ndarray, pd.DataFrame]:
-    """[rows] number of each row's values in some columns, and the distinct values in order."""
+    """Number the rows by their values in some columns: [rows], and the distinct values in order."""
     number = table.groupby(names, sort=True, observed=True).ngroup().to_numpy()
     first = np.unique(number, return_index=True)[1]
     return number, table[names].iloc[first].reset_index(drop=True)

@@ -242,7 +242,7 @@ def fitter(
     tolerance: float = TOLERANCE,
 ) -> Fitter:
     """The arguments of `fit_click_model` but for the log, checked before a log is read."""
-    imagined = prior_of(prior)
+    checked = prior_of(prior)
     name, chosen = model_of(model)
     if not is_fitted(chosen):
         raise InputError(
@@ -254,7 +254,7 @@ def fitter(
         check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
     check_range(iterations, field="iterations", low=1, high=10**9, whole=True)
     check_range(tolerance, field="tolerance", low=0, high=1)
-    return Fitter(name, chosen, imagined, positions, iterations, tolerance)
+    return Fitter(name, chosen, checked, positions, iterations, tolerance)
 
 
 def imagined(at: np.ndarray) -> tuple[float, float]:

@@ -27,7 +27,7 @@ LEVEL = 0.05
 """Chance of a warning for all positions together, if both estimates are right."""
 FEW = 20
 """The most positions that are printed."""
-PRIOR = "the fit follows its prior there"
+FOLLOWS = "the fit follows its prior there"
 
 
 @dataclass(frozen=True)
@@ -87,18 +87,21 @@ def lines(table: pd.DataFrame, curve: Curve) -> Iterator[str]:
     differ = differing(table, curve.queries[table["position"] - 1])
     if differ.any():
         some = _listed(table["position"].to_numpy()[differ])
-        yield f"warning: they differ by more than their errors at position {some}, and {PRIOR}"
+        yield f"warning: they differ by more than their errors at position {some}, and {FOLLOWS}"
     yield from warnings(curve, more=bool(differ.any()))
 
 
 def warnings(curve: Curve, *, more: bool = False) -> Iterator[str]:
-    """Warnings of positions with hardly any evidence in the log; `more`: there is one besides."""
+    """Warn of positions at which the log has little or no evidence.
+
+    `more` says that another warning came before.
+    """
     position = curve.names["position"].to_numpy()
     unknown = np.isnan(curve.estimate) & (curve.reason != NEVER)
     hardly = (curve.reason != "") & np.isfinite(curve.estimate)
     if unknown.any():
         some = _listed(position[unknown])
-        yield f"warning: the log has no evidence at position {some}, and {PRIOR}"
+        yield f"warning: the log has no evidence at position {some}, and {FOLLOWS}"
     if hardly.any():
         some = _listed(position[hardly])
         yield f"the log has little evidence at position {some}: no interval there is to be trusted"

@@ -83,7 +83,7 @@ EDGES = {
     above("with one pair more: the least contradiction", EXACT), shown("logs checked"),
     setting="theorems", theorem="proposition 3", metrics=("tree", "cycle", "checked"),
 )  # fmt: skip
-# Fewer swaps cannot do: a swap joins two components at most.
+# Fewer swaps do not suffice: a swap joins two components at most.
 @CLAIMS.add(
     "24", "theorems", "Sec. 4.1", "Node intervention needs only K - 1 swaps",
     exactly("the number of logs where there are more or fewer", 0),

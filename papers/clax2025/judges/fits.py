@@ -242,7 +242,7 @@ def nothing(results: pd.DataFrame) -> Measured:
 @CLAIMS.add(
     "19", "fig5.1", "Section 5.7.1; Figure 5.1",
     "Gradient descent trains in a tenth of the time of EM, where EM iterates",
-    # Published: 2.7 to 4.5 minutes, and 164 (PBM) to 2,148 (CCM). "An order of magnitude".
+    # Printed minutes: 2.7 to 4.5 by gradient descent, 164 (PBM) to 2,148 (CCM) by EM.
     below("PBM, UBM, CCM and DBN: seconds of gradient descent", 0.1, "times those of EM"),
     gated=False,
 )  # fmt: skip
@@ -255,7 +255,7 @@ def faster(results: pd.DataFrame) -> Measured:
 
 @CLAIMS.add(
     "20", "fig5.2", "Section 5.7.2", "Compression by 10 times and more makes training faster",
-    # Published: from 14 minutes to around 4. The size of the ratio is the machine's.
+    # Printed: 14 minutes become around 4. The size of the ratio is the machine's.
     below("either compression, each ratio from 10 on: mean seconds of all models", 0.5,
           "times those on full tables"),
     gated=False,
