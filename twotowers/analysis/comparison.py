@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ import pyarrow as pa
 from twotowers.errors import InputError, check_range
 from twotowers.fits.defaults import PRIOR, TEST
 from twotowers.fits.fit import Fit, means_of
-from twotowers.fits.fitting import fitter
+from twotowers.fits.fitting import fit_click_model, prior_of
+from twotowers.fits.models import fitted_model
 from twotowers.fits.tables import pair_numbers
 from twotowers.intervals import ratio
 from twotowers.logs.click_log import ClickLog, as_log, check_pages
@@ -28,7 +28,7 @@ def compare(
     models: Sequence[str | CellModel | PageModel | Fit] = tuple(MODELS),
     *,
     prior: tuple[float, float] | str | None = PRIOR,
-    test: object = TEST,
+    test: float = TEST,
     seed: int = 0,
 ) -> Native:
     """Fit click models to some pages of a log, and predict the others.
@@ -37,7 +37,7 @@ def compare(
         log: a log of `read_log`, or what it takes, with pages.
         models: as of `fit`; or fits, which then predict all pages of the log.
         prior: as of `fit`.
-        test: the share of pages held out, in (0, 1); or a later log, whose pages are predicted.
+        test: the share of pages held out, in (0, 1).
         seed: chooses them.
 
     Returns:
@@ -104,7 +104,7 @@ def _fitted(
     log: ClickLog,
     models: list[str | CellModel | PageModel | Fit],
     prior: tuple[float, float] | str | None,
-    test: object,
+    test: float,
     seed: int,
 ) -> tuple[list[Fit], ClickLog]:
     """The fits to compare, and the pages to compare them on."""
@@ -118,19 +118,12 @@ def _fitted(
         )
     if saved:
         return saved, log
-    later, share = None, TEST
-    if isinstance(test, (int, float, np.number)):
-        number: Any = test
-        share = check_range(number, field="test", low=0.001, high=0.999)
-    else:
-        later = as_log(test)
-        check_pages(later)
-    fitters = [fitter(model, prior) for model in others]  # All are checked before the first fit.
-    if not all(each.model.gaps for each in fitters):  # All are compared on the same pages.
-        log, later = log.closed(), later and later.closed()
-    if later is None:
-        parts = log.split({"train": 1 - share, "test": share}, seed=seed)
-        log, later = parts["train"], parts["test"]
-    longest = max(log.longest, later.longest)
-    fits = [replace(each, positions=longest).fit(log) for each in fitters]
-    return fits, later
+    check_range(test, field="test", low=0.001, high=0.999)
+    prior_of(prior)  # All is checked before the first fit.
+    if not all(fitted_model(each)[1].gaps for each in others):  # All predict the same pages.
+        log = log.closed()
+    parts = log.split({"train": 1 - test, "test": test}, seed=seed)
+    fits = [
+        fit_click_model(parts["train"], each, prior=prior, positions=log.longest) for each in others
+    ]
+    return fits, parts["test"]

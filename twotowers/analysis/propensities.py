@@ -180,35 +180,6 @@ class Propensities(Drawn):
                 "twotowers diagnose compares two forms"
             )
 
-    def links(self) -> Native:
-        """Pairs of bias factors that showed the same documents, the weakest first.
-
-        Returns:
-            a frame: the bias columns of both (the second ones with the ending `_with`), clicks,
-            error of the log-ratio between the two, swaps, and share (1 for a bridge: nothing else
-            ties the two).
-        """
-        links = self.strength.links
-        ends = both_ends(self.curve.names, links["one"], links["other"])
-        more = links[["clicks", "error", "swaps", "share"]]
-        return native(pd.concat([ends, more], axis=1), self.kind)
-
-    def needed(self, error: float = TARGET) -> Native:
-        """How many times this log it takes until each log-ratio has the asked error.
-
-        Information grows as fast as the log, and faster where documents are seen a few times, since
-        more of them change places. How much faster, halves of the log tell
-        (`twotowers.identifiability.strength.growth_of`).
-
-        Args:
-            error: standard error of the logarithm of a ratio; .1 is about a tenth of the ratio.
-
-        Returns:
-            a frame: the bias columns, and `times`; infinite where the log has no evidence.
-        """
-        times = sessions_needed(self.curve, 1.0, error, self.growth)
-        return native(self.curve.names.assign(times=times), self.kind)
-
     def swaps(self, *, pages: float, steps: int = 5) -> Native:
         """Swaps to run: each the one that lowers the errors most, after those before it.
 

@@ -23,7 +23,6 @@ from twotowers.logs.click_log import ClickLog, as_log, check_out
 from twotowers.logs.counted import key_of
 from twotowers.logs.frames import Native, native
 from twotowers.logs.sessions import EQUAL, OWN
-from twotowers.models.page import PageModel
 from twotowers.models.position_based import PositionBased
 from twotowers.report.shown import Shown
 from twotowers.report.words import numbered
@@ -256,26 +255,13 @@ def own_pages(log: ClickLog) -> list[str]:
 
 def check_by(by: str | Fit, bias: Sequence[str]) -> None:
     """Raise InputError for an estimator or a fit that has no propensities of the bias factors."""
-    if by == "odds":
-        raise InputError(
-            "'odds' are ratios of odds, by which a click cannot be weighed",
-            field="by",
-            expected="'conditional', or another estimator of ratios",
-        )
     if not isinstance(by, Fit):
         check_choice(by, WEIGHED_BY, field="by")
     elif not isinstance(by.model, PositionBased):
-        above = isinstance(by.model, PageModel)
         raise InputError(
-            f"{by.name} has no propensity per position: "
-            + (
-                "whether a document is examined depends on the clicks above it"
-                if above
-                else "it has no examination of its own"
-            ),
+            f"{by.name} has no propensity per position",
             field="by",
-            expected="'conditional', a fit of 'pbm'"
-            + (", or `judgments` of this fit instead of weights" if above else ""),
+            expected="'conditional', or a fit of 'pbm'; or `judgments` of this fit, not weights",
         )
     if (isinstance(by, Fit) or by == PBM) and list(bias) != list(BIAS):
         raise InputError(f"{list(bias)}", field="bias", expected="['position'], as the fit has it")

@@ -1,11 +1,9 @@
 """Which click model predicts a log best?
 
     twotowers compare LOG --models pbm ubm dbn
-    twotowers compare LOG --test LATER
     twotowers compare LATER --fitted ubm.parquet
 
-Fits models to some pages of a log, and predicts the others, or those of a later log, which is read
-as the first one is. With `--fitted`, saved fits predict all
+Fits models to some pages of a log, and predicts the others. With `--fitted`, saved fits predict all
 pages of the log, and nothing is fitted. The exit status is 0, or 2 on bad input.
 """
 
@@ -15,7 +13,7 @@ import argparse
 from typing import Any
 
 from twotowers.commands.fit import add_prior, prior_of, report
-from twotowers.commands.options import FORMAT_HELP, add_reader_options, log_of, opened, show
+from twotowers.commands.options import FORMAT_HELP, add_reader_options, opened, show
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import write_csv
@@ -35,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fitted", nargs="+", metavar="FILE", help="saved fits to compare instead")
     parser.add_argument("--out", help="csv file to write the comparison to")
-    parser.add_argument("--test", help=f"share held out ({TEST}), or a later log to predict")
+    parser.add_argument("--test", type=float, help=f"share of pages held out ({TEST})")
     parser.add_argument("--seed", type=int, help="chooses these pages (0)")
     add_prior(parser)
 
@@ -52,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
                 raise InputError(
                     "a saved fit is not fitted again", field="--fitted", expected=f"no {option}"
                 )
-    prior, test = prior_of(options), _test(options)
+    prior, test = prior_of(options), TEST if options.test is None else options.test
     saved = [load_click_model(path) for path in options.fitted or ()]
     log = opened(options, ".csv")
     named = [name for each in options.models or () for name in each.split(",") if name]
@@ -65,20 +63,6 @@ def run(options: argparse.Namespace) -> int:
             write_csv(table, temporary)
         show(f"saved in {options.out}")
     return 0
-
-
-def _test(options: argparse.Namespace) -> Any:
-    """The share of pages held out, or the later log."""
-    if options.test is None:
-        return TEST
-    try:
-        return float(options.test)
-    except ValueError:
-        if options.seed is not None:
-            raise InputError(
-                "no page is held out", field="--seed", expected="no --test LOG"
-            ) from None
-        return log_of(argparse.Namespace(**{**vars(options), "log": options.test}))
 
 
 def with_differences(rows: list[dict[str, Any]]) -> list[str]:

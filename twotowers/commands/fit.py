@@ -104,16 +104,17 @@ def _click_model(options: argparse.Namespace) -> tuple[Any, str, list[dict[str, 
     for name in ("features", "seeds", "bias", "training", "checkpoint"):
         if getattr(options, name) is not None:
             raise InputError("click models have none", field=f"--{name}", expected="--tower, too")
-    from twotowers.fits.fitting import fitter  # here: options need no science
+    from twotowers.fits.fitting import fit_click_model  # here: options need no science
+    from twotowers.fits.models import fitted_model
 
     # Options are checked before the log is read, which may take minutes.
-    how = fitter(options.model, prior_of(options), options.positions)
+    model, prior = fitted_model(options.model)[1], prior_of(options)
     log = opened(options, ".parquet")
     part, held_out = log, None
     if options.test:
         shares = {"train": 1 - options.test, "test": options.test}
         part, held_out = log.split(shares, seed=options.seed).values()
-    fitted = how.fit(part)
+    fitted = fit_click_model(part, model, prior=prior, positions=options.positions)
     size = "counted" if log.counted else f"{part.pages:,} pages"
     head = f"{fitted.name} fitted to {len(fitted.pairs):,} query-document pairs, {size}"
     if held_out is None:

@@ -52,11 +52,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Fit, grade and write; returns the exit status."""
-    from twotowers.fits.fitting import fitter
-    from twotowers.fits.judgments import check_ids, grading, judgments_of
+    from twotowers.fits.fitting import fit_click_model
+    from twotowers.fits.judgments import grading, judgments_of
+    from twotowers.fits.models import fitted_model
     from twotowers.fits.reduction import check_of_documents
 
-    # Options and ids are checked before the fit, which may take minutes.
+    # Options are checked before the fit, which may take minutes.
     if options.grades is not None and options.thresholds:
         raise InputError("both were given", field="--thresholds", expected="no --grades")
     grades = grading(
@@ -64,11 +65,10 @@ def run(options: argparse.Namespace) -> int:
         min_examinations=options.min_examinations,
         min_impressions=options.min_impressions,
     )
-    how = fitter(options.model, prior_of(options))
-    check_of_documents(how.name, how.model)
+    check_of_documents(*fitted_model(options.model))
+    prior = prior_of(options)
     log = opened(options)
-    check_ids(log, options.to)
-    fitted = how.fit(log)
+    fitted = fit_click_model(log, options.model, prior=prior)
     show(*left_out(log.seen), *(() if log.counted else copied_lines(log)), *fitted.notes())
     judged = judgments_of(fitted, grades)
     show(*judged.lines())

@@ -110,12 +110,12 @@ def opened(
     """The log that the options name, once it is known that results can be written.
 
     Args:
-        options: with `out`, a file or None.
+        options: perhaps with `out`, a file or None.
         endings: of that file; none for any.
         beside: files that are written with it.
         bias: warn of what biases an estimate of position bias.
     """
-    if options.out:
+    if getattr(options, "out", None):
         files = parts_of(Path(options.log))
         check_target(options.out, files, *endings)
         for each in beside:
@@ -130,12 +130,6 @@ def opened(
             "saw them; --gaps keep keeps their positions"
         )
     return log
-
-
-def given(options: argparse.Namespace) -> bool:
-    """Whether an option says how to read the log."""
-    values = (getattr(options, name, None) for name in (*SETTINGS, "format", "column", "bots"))
-    return any(each is not None for each in values)
 
 
 def as_typed(error: InputError | str, command: str = "") -> str:
@@ -157,7 +151,6 @@ def as_typed(error: InputError | str, command: str = "") -> str:
     """
     text, mark, proposed = str(error).partition(TRY)
     text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)([\w-]+)\2(?![\w/\\])", r"--\1 \3", text)
-    text = text.replace("`positions` allows more", "--positions allows more")
     text = text.replace("`columns`", "--column OURS=THEIRS")
     if not mark:
         return text

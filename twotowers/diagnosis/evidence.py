@@ -24,7 +24,6 @@ from twotowers.fits.defaults import BIAS, STRAY, TEST
 from twotowers.fits.fitting import fit_click_model
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.curves import Curve, effective_clusters
-from twotowers.fitting.forms import compare_forms
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.specification import odd_positions
 from twotowers.identifiability.strength import Strength, strength_of_log
@@ -76,7 +75,6 @@ class Evidence:
         product, odds: both curves.
         strength: how well clicks connect all factors.
         slopes: of both forms, "product" and "additive".
-        forms: which of them predicts better.
         above: whether clicks depend on clicks above; None for a counted log.
         placement: how freely documents are placed.
         models: click models on held-out pages (`twotowers.analysis.comparison`); None for a counted
@@ -98,7 +96,6 @@ class Evidence:
     odds: Propensities
     strength: Strength
     slopes: dict[str, Tested]
-    forms: Tested
     above: Tested | None
     placement: Placement
     models: pd.DataFrame | None
@@ -389,7 +386,6 @@ def gather(
         odds=odds,
         strength=strength_of_log(counts),
         slopes={FORMS[each.estimator]: slope for each in (product, odds) if (slope := each.slope)},
-        forms=compare_forms(counts, product.curve, odds.curve, rng=stream("diagnosis, forms")),
         above=None if log.counted or gaps else clicks_above(log),
         placement=placement(cells),
         models=table,

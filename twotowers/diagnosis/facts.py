@@ -147,21 +147,13 @@ def _policy(e: Evidence) -> list[Fact]:
 
 
 def _models(e: Evidence) -> list[Fact]:
-    above, forms = e.above, e.forms
+    above = e.above
     if above is None:
         why = "missing_positions" if e.gaps else "counted"
         odds = _fact("odds_above", (np.nan,), "× without", why)
     else:
         odds = _fact("odds_above", (above.value, above.low, above.high), "× without", above.reason)
-    facts = [
-        odds,
-        _fact(
-            "product_gain",
-            (forms.value, forms.low, forms.high),
-            "nats per held-out click",
-            "" if np.isfinite(forms.low) else "few_pairs",
-        ),
-    ]
+    facts = [odds]
     for form, slope in e.slopes.items():
         numbers = slope.value, slope.low, slope.high
         why = "" if np.isfinite(slope.value) else "few_pairs"

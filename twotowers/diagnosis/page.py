@@ -28,8 +28,6 @@ SIGNS = {rules.GREEN: "✓", rules.AMBER: "!", rules.RED: "✗"}
 SECTIONS = ("health", "connected", "curve", "swaps", "misfit", "policy", "models", "plan")
 PARTS = {"title", "about", "recommendations", "sections"}
 """What the file of numbers has."""
-BARS = ("curve", "forms")
-"""Tables whose estimates and intervals are drawn as strips on a logarithmic axis."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +177,8 @@ def check_numbers(path: str | Path) -> None:
 
 def write_page(page: Mapping[str, Any], path: str | Path, picture: str = "") -> None:
     """Write the page, and its numbers to a file of the same name that ends in .json."""
-    names: dict[str, Any] = {"number": number, "interval": interval, "strip": strip, "bars": BARS}
-    names["picture"] = picture
-    names |= {"signs": SIGNS, "json_name": numbers_of(path).name}
+    names: dict[str, Any] = {"number": number, "interval": interval, "signs": SIGNS}
+    names |= {"picture": picture, "json_name": numbers_of(path).name}
     with atomic(numbers_of(path)) as temporary:
         text = json.dumps(plain(page), indent=1, ensure_ascii=False, allow_nan=False)
         temporary.write_text(text + "\n", encoding="utf-8")
@@ -239,41 +236,3 @@ def interval(low: Any, high: Any) -> str:
     if 0 < low * ANYTHING < high:
         return "anything"
     return f"{number(float(low))} to {number(float(high))}"
-
-
-def strip(table: Mapping[str, Any]) -> tuple[tuple[float, float], list[dict[str, float] | None]]:
-    """The ends of a table's logarithmic axis, and where each row's estimate and interval are on it,
-    in percent; None for a row without an estimate.
-
-    The axis holds 1, the estimates, and of each interval what is within a tenth and ten times the
-    estimate.
-    """
-    names = [column["name"] for column in table["columns"]]
-    numbers = np.array(table["rows"], object)[
-        :, [names.index(k) for k in ("estimate", "low", "high")]
-    ]
-    estimate, low, high = numbers.astype(float).T
-    finite = np.isfinite(estimate) & (estimate > 0)
-    ends = np.concatenate(
-        [
-            np.fmax(np.nan_to_num(low), estimate / 10)[finite],
-            np.fmin(np.where(np.isnan(high), estimate, high), estimate * 10)[finite],
-        ]
-    )
-    start, end = max(min([0.5, *ends]), 1e-4), min(max([2.0, *ends]), 1e4)
-
-    def place(value: float) -> float:
-        share = math.log(value / start) / math.log(end / start) if value > 0 else 0.0
-        return round(100 * min(max(share, 0.0), 1.0), 2)
-
-    def bar(estimate: float, low: float, high: float) -> dict[str, float] | None:
-        if math.isnan(estimate) or math.isnan(high):
-            return None
-        return {
-            "from": place(low),
-            "width": max(round(place(high) - place(low), 2), 0.4),
-            "point": max(round(place(estimate) - 0.6, 2), 0.0),
-            "one": place(1.0),
-        }
-
-    return (start, end), [bar(*row) for row in zip(estimate, low, high, strict=True)]

@@ -133,8 +133,7 @@ def form_of(e: Evidence) -> str:
     if not e.differ.any():
         return "either"
     product, additive = (e.slopes[name].p < SURE for name in ("product", "additive"))
-    votes = int(e.forms.low > 0) - int(e.forms.high < 0) + int(additive) - int(product)
-    return "product" if votes > 0 else "odds" if votes < 0 else "open"
+    return "open" if product == additive else "odds" if product else "product"
 
 
 def flat(e: Evidence) -> bool:

@@ -20,5 +20,3 @@ WEIGHED_BY = (*(name for name in ESTIMATORS if name != "odds"), "pbm")
 """What weights may follow from, beside a fit. By ratios of odds a click cannot be weighed."""
 STRAY = 0.01
 """Share of clicks, or of pages, that is worth a warning."""
-REPAIRS = ("merge", "intervene")
-"""Repairs of a log that is not identified."""

@@ -11,11 +11,10 @@ prior.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,10 +23,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twotowers.claims.metrics import page_perplexities
-from twotowers.errors import InputError, check_options, nearest
+from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import atomic
-from twotowers.fits.judgments import Judgments, grading, judgments_of
-from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, lines, prior_check, warnings
+from twotowers.fits.judgments import EXAMINATIONS, GRADES, Judgments, grading, judgments_of
+from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, prior_check, warnings
 from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions, shown_with
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.fitting.curves import Curve
@@ -166,21 +165,26 @@ class Fit:
         order = [("query", "ascending"), ("estimate", "descending"), ("document", "ascending")]
         return table.sort_by(order)
 
-    def judgments(self, **how: Any) -> Judgments:
+    def judgments(
+        self,
+        grades: int | Sequence[float] = GRADES,
+        min_examinations: float = EXAMINATIONS,
+        min_impressions: int = 1,
+    ) -> Judgments:
         """Graded relevance of documents, for search engines and evaluation tools.
 
         A document that users hardly examined has no judgment: not clicked is not irrelevant. One
         that they examined and never clicked has grade 0, in any query.
 
         Args:
-            how: grades, a number of grades (4: 0 to 3, of which 1 to 3 have as many clicked pairs
-                each, by the lower end of relevance; ties have the lower grade), or rising
-                thresholds of relevance in [0, 1]; min_examinations (10), those that a judgment
-                needs (see `relevance`); and min_impressions (1).
+            grades: a number of grades (4: 0 to 3, of which 1 to 3 have as many clicked pairs each,
+                by the lower end of relevance; ties have the lower grade), or rising thresholds of
+                relevance in [0, 1].
+            min_examinations: those that a judgment needs (see `relevance`).
+            min_impressions: those that it needs.
 
         Raises:
-            InputError: an argument is unknown or out of range, or the model tells no document from
-                another.
+            InputError: an argument is out of range, or the model tells no document from another.
 
         Example:
             >>> import twotowers as tt
@@ -189,8 +193,7 @@ class Fit:
             >>> fitted.judgments(grades=[0.3, 0.6]).frame()["grade"].to_pylist()
             [2, 0]
         """
-        check_options(how, grading, field="judgments")
-        return judgments_of(self, grading(**how))
+        return judgments_of(self, grading(grades, min_examinations, min_impressions))
 
     def examination(self) -> Native:
         """P(examined) at each position; in the user browsing model, also by the last click above.
@@ -220,10 +223,10 @@ class Fit:
     def notes(self) -> Iterator[str]:
         """What to know before the fit is used, line by line. `print(fit)` shows it.
 
-        The first lines have the priors of single parts. For a position-based fit, the next ones
-        show examination beside the conditional estimate, and warn where the two differ by more than
-        their errors. The last lines warn where the log does not determine the examination of a
-        model that has some. The first call of such a model reads the counts once more.
+        The first lines have the priors of single parts. The next ones warn where the examination of
+        a position-based fit differs from the conditional estimate by more than their errors, and
+        where the log does not determine the examination of a model that has some. The first call of
+        such a model reads the counts once more.
 
         Example:
             >>> import twotowers as tt
@@ -236,12 +239,9 @@ class Fit:
         """
         for part, (successes, trials) in self.estimate.prior.parts.items():
             yield f"prior of {part}: mean {successes / trials:.3g}, as much as {trials:g} trials"
-        if "examination" not in self.model.parts:
-            return
-        if self.conditional is not None:
-            yield from lines(self._of_part("examination").to_pandas(), self.conditional)
-        elif self.evidence is not None:
-            yield from warnings(self.evidence.curve)
+        if "examination" in self.model.parts and self.evidence is not None:
+            own = None if self.conditional is None else self._of_part("examination").to_pandas()
+            yield from warnings(self.evidence.curve, own)
 
     def evaluate(self, log: object) -> dict[str, float]:
         """How well the fit predicts the clicks of a log.

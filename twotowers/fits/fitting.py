@@ -9,7 +9,6 @@ trials takes most of the examination away. The prior `rate` has the mean of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -21,7 +20,7 @@ from twotowers.errors import InputError, check_options, check_range
 from twotowers.files.progress import doing
 from twotowers.fits.defaults import PRIOR
 from twotowers.fits.fit import Fit, means_of
-from twotowers.fits.models import is_fitted, model_of
+from twotowers.fits.models import fitted_model
 from twotowers.fits.reduction import reduced
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
@@ -161,100 +160,69 @@ def fit_click_model(
         >>> fitted.examination()["estimate"].to_numpy().round(2).tolist()
         [0.75, 0.25]
     """
-    return fitter(model, prior, positions, iterations, tolerance).fit(as_log(log))
-
-
-@dataclass(frozen=True)
-class Fitter:
-    """A click model and how to fit it, all of it checked. `fitter` makes one.
-
-    The prior may be the name of one that follows from the log; positions are those of the log if
-    None.
-    """
-
-    name: str
-    model: ClickModel
-    prior: Prior | str
-    positions: int | None
-    iterations: int
-    tolerance: float
-
-    def fit(self, log: ClickLog) -> Fit:
-        """Read a log, as far as it is not read yet, and fit the model."""
-        doing(f"fitting {self.name}")
-        prior = self._chosen(log) if self.prior == CHOSEN else self.prior
-        needed = reduced(log, self.name, self.model, self.positions)
-        if prior == RATE:
-            prior = rate_prior(self.model, needed.rates)
-        assert isinstance(prior, Prior)
-        estimate = self._estimate(needed.statistics, prior)
-        return Fit(
-            self.name, self.model, needed.positions, estimate, needed.pairs, log.kind, log=log
-        )
-
-    def _chosen(self, log: ClickLog) -> Prior:
-        """Choose the prior of each part per document, one part after the other.
-
-        A fifth of the pages is held out, and each prior is judged by the conditional perplexity of
-        their clicks, the mean over positions. Nelder and Mead's search finds mean and trials
-        together. Other parts keep one success in two trials: they have few probabilities, so their
-        prior matters little.
-        """
-        longest = log.longest if self.positions is None else self.positions
-        parts = log.split({"train": 1 - HELD_OUT, "test": HELD_OUT})
-        statistics, pairs, *_ = reduced(parts["train"], self.name, self.model, longest)
-        chosen: dict[str, tuple[float, float]] = {}
-        pages = None
-        for part in of_documents(self.model.parts):
-
-            def loss(at: np.ndarray, part: str = part) -> float:
-                nonlocal pages
-                prior = Prior(1, TRIED, {**chosen, part: imagined(at)})
-                estimate = self._estimate(statistics, prior)
-                fit = Fit(self.name, self.model, longest, estimate, pairs)
-                pages = fit.arrays(parts["test"]) if pages is None else pages
-                return means_of(*fit.losses(pages))["conditional"]
-
-            start = min((np.array([logit(mean), np.log(TRIED)]) for mean in MEANS), key=loss)
-            best = minimize(
-                loss,
-                start,
-                method="Nelder-Mead",
-                bounds=[logit([LEAST[0], MOST[0]]), np.log([LEAST[1], MOST[1]])],
-                options={"initial_simplex": start + STEPS, "xatol": NEAR, "fatol": GAIN},
-            )
-            chosen[part] = imagined(best.x)
-        return Prior(1, TRIED, chosen)
-
-    def _estimate(self, statistics: Statistics | Totals, prior: Prior) -> Estimate:
-        if self.model.counts is not None:
-            return fit_counts(statistics, prior=prior)
-        assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
-        how = {"iterations": self.iterations, "tolerance": self.tolerance}
-        return fit_em(statistics, prior=prior, **how)
-
-
-def fitter(
-    model: str | type[ClickModel] | ClickModel,
-    prior: tuple[float, float] | str | None = PRIOR,
-    positions: int | None = None,
-    iterations: int = 10_000,
-    tolerance: float = TOLERANCE,
-) -> Fitter:
-    """The arguments of `fit_click_model` but for the log, checked before a log is read."""
-    checked = prior_of(prior)
-    name, chosen = model_of(model)
-    if not is_fitted(chosen):
-        raise InputError(
-            f"{name} has neither counts nor expectations",
-            field="model",
-            expected="a model that counting or EM fits",
-        )
+    name, model = fitted_model(model)
+    known = prior_of(prior)
     if positions is not None:
         check_range(positions, field="positions", low=1, high=MOST_POSITIONS, whole=True)
     check_range(iterations, field="iterations", low=1, high=10**9, whole=True)
     check_range(tolerance, field="tolerance", low=0, high=1)
-    return Fitter(name, chosen, checked, positions, iterations, tolerance)
+    log = as_log(log)
+    doing(f"fitting {name}")
+
+    def estimated(statistics: Statistics | Totals, prior: Prior) -> Estimate:
+        if model.counts is not None:
+            return fit_counts(statistics, prior=prior)
+        assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
+        return fit_em(statistics, prior=prior, iterations=iterations, tolerance=tolerance)
+
+    if known == CHOSEN:
+        known = chosen_prior(log, name, model, positions, estimated)
+    needed = reduced(log, name, model, positions)
+    if known == RATE:
+        known = rate_prior(model, needed.rates)
+    assert isinstance(known, Prior)
+    estimate = estimated(needed.statistics, known)
+    return Fit(name, model, needed.positions, estimate, needed.pairs, log.kind, log=log)
+
+
+def chosen_prior(
+    log: ClickLog,
+    name: str,
+    model: ClickModel,
+    positions: int | None,
+    estimated: Callable[[Statistics | Totals, Prior], Estimate],
+) -> Prior:
+    """Choose the prior of each part per document, one part after the other.
+
+    A fifth of the pages is held out, and each prior is judged by the conditional perplexity of
+    their clicks, the mean over positions. Nelder and Mead's search finds mean and trials together.
+    Other parts keep one success in two trials: they have few probabilities, so their prior matters
+    little.
+    """
+    longest = log.longest if positions is None else positions
+    parts = log.split({"train": 1 - HELD_OUT, "test": HELD_OUT})
+    statistics, pairs, *_ = reduced(parts["train"], name, model, longest)
+    chosen: dict[str, tuple[float, float]] = {}
+    pages = None
+    for part in of_documents(model.parts):
+
+        def loss(at: np.ndarray, part: str = part) -> float:
+            nonlocal pages
+            prior = Prior(1, TRIED, {**chosen, part: imagined(at)})
+            fit = Fit(name, model, longest, estimated(statistics, prior), pairs)
+            pages = fit.arrays(parts["test"]) if pages is None else pages
+            return means_of(*fit.losses(pages))["conditional"]
+
+        start = min((np.array([logit(mean), np.log(TRIED)]) for mean in MEANS), key=loss)
+        best = minimize(
+            loss,
+            start,
+            method="Nelder-Mead",
+            bounds=[logit([LEAST[0], MOST[0]]), np.log([LEAST[1], MOST[1]])],
+            options={"initial_simplex": start + STEPS, "xatol": NEAR, "fatol": GAIN},
+        )
+        chosen[part] = imagined(best.x)
+    return Prior(1, TRIED, chosen)
 
 
 def imagined(at: np.ndarray) -> tuple[float, float]:

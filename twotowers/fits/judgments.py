@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 GRADES, EXAMINATIONS = 4, 10.0
 """Defaults: grades 0 to 3, and examinations that a judgment needs at least."""
 MOST_GRADES = 100
-BLURRED = 0.5
-"""Two grades differ by less than their intervals if more than this share of their documents may
-have either."""
 DIGITS = 9
 """Of relevance: what is equal to so many is a tie."""
 
@@ -138,14 +135,6 @@ class Judgments(Shown):
                 f"{(lowest < highest).mean():.0%} of the intervals of relevance hold the median "
                 "relevance of another grade, too (columns grade_low and grade_high)"
             )
-        blurred = [
-            f"{grade} and {grade + 1}"
-            for grade in range(len(self.thresholds))
-            if len(either := np.flatnonzero((grades == grade) | (grades == grade + 1)))
-            and ((lowest <= grade) & (highest > grade))[either].mean() > BLURRED
-        ]
-        if blurred:
-            yield f"grades that differ by less than their intervals: {', '.join(blurred)}"
         if self.left_out:
             yield (
                 f"without a judgment: {numbered(self.left_out, 'pair')}, too little known because "
@@ -170,7 +159,6 @@ class Grading(NamedTuple):
 
 
 def grading(
-    *,
     grades: int | Sequence[float] = GRADES,
     min_examinations: float = EXAMINATIONS,
     min_impressions: int = 1,
@@ -333,14 +321,3 @@ def _line(given: object, field: str) -> str:
         expected = "ids of one line; or another format, such as csv"
         raise InputError(f"{text!r} has several lines", field=field, expected=expected)
     return text
-
-
-def check_ids(log: ClickLog, format: str) -> None:
-    """Raise InputError, before a log is fitted, if an id of it cannot be written in a format."""
-    if format != "ranklib":
-        return
-    for field in ("query", "document"):
-        ids = log.holding().ids[field]
-        if pa.types.is_string(ids.type):
-            for each in ids.values.to_pylist():
-                _line(each, field)

@@ -85,7 +85,9 @@ def fit_log_towers(
         given=(given, features),
         kept=None if checkpoint is None else str(checkpoint),
     )
-    setting = setting_of(own_log, model.settled(), method, {**TRAINING, **(training or {})})
+    towers = model.settled()
+    setting = setting_of(own_log, towers, method, {**TRAINING, **(training or {})})
+    towers["kind"] = setting.model.kind
     lanes = {name: each for own in setting.lanes.values() for name, each in own.items()}
     if several := [name for name, each in lanes.items() if len(each) > 1]:
         message = f"{', '.join(several)} have several values"
@@ -99,13 +101,13 @@ def fit_log_towers(
     setting = setting.model_copy(update={"log": held})
     tasks, results = zip(*(fit_lanes({}, setting, seed=seed) for seed in seeds), strict=True)
     fitted = [each for lanes in results for each in lanes]
-    return LogTowers(setting, seeds, fitted, read, tasks[0], given.kind, given)
+    return LogTowers(towers, setting, seeds, fitted, read, tasks[0], given.kind, given)
 
 
 def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> LogTowers:
     """What `load` returns of a fit of towers."""
     arrays = {name: table[name][0].values for name in table.column_names}
-    own, features, bias, pairs = dict(about["model"]), None, None, pd.DataFrame(columns=[*KEYS])
+    features, bias, pairs = None, None, pd.DataFrame(columns=[*KEYS])
     named: dict[str, Any] = {}
     if "features" in about:
         scales = about["features"], arrays["mean"].to_numpy(), arrays["scale"].to_numpy()
@@ -127,7 +129,7 @@ def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> 
         features="features" if features is not None else None,
         bias=tuple(about.get("bias", ())),
     )
-    setting = setting_of(log, own, "likelihood", TRAINING)
+    setting = setting_of(log, about["model"], "likelihood", TRAINING)
     fitted = []
     for seed in about["seeds"]:
         task = Task(
@@ -155,4 +157,4 @@ def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> 
         nnx.update(towers, jax.tree_util.tree_unflatten(structure, values))
         fitted.append(predicting(towers))
     read = Divided({}, features, pairs, bias)
-    return LogTowers(setting, tuple(about["seeds"]), fitted, read)
+    return LogTowers(about["model"], setting, tuple(about["seeds"]), fitted, read)

@@ -33,8 +33,19 @@ def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickMode
     return {name: each for each, name in MODELS.items()}.get(own.name, own.name), given
 
 
-def is_fitted(model: ClickModel) -> bool:
-    """Whether counting or EM fits a model; if not, gradient descent does, to features only."""
+def fitted_model(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickModel]:
+    """`model_of`; InputError if gradient descent alone fits it, to features."""
+    name, model = model_of(given)
+    if not _is_fitted(model):
+        raise InputError(
+            f"{name} has neither counts nor expectations",
+            field="model",
+            expected="a model that counting or EM fits",
+        )
+    return name, model
+
+
+def _is_fitted(model: ClickModel) -> bool:
     return model.counts is not None or model.expectations is not None
 
 
@@ -43,5 +54,5 @@ def _fitted_kinds() -> list[str]:
     return [
         name
         for name, each in components("models").items()
-        if not each.required and is_fitted(each.holds())
+        if not each.required and _is_fitted(each.holds())
     ]

@@ -75,37 +75,31 @@ def differing(table: pd.DataFrame, queries: np.ndarray) -> np.ndarray:
     return compared & (distance > errors * spread)
 
 
-def lines(table: pd.DataFrame, curve: Curve) -> Iterator[str]:
-    """What is printed: both estimates, relative to the first position, and a warning."""
-    yield "examination relative to the first position, by the fit and conditional on pairs' clicks:"
-    for row in table.iloc[1:FEW].itertuples():
-        ratio, other = row.estimate / table["estimate"].iloc[0], "no evidence"
-        if np.isfinite(row.conditional):
-            interval = f"{row.conditional_low:.3f} to {row.conditional_high:.3g}"
-            other = f"{row.conditional:.3f} ({interval})"
-        yield f"  {row.position:>4} {ratio:8.3f}  {other}"
-    differ = differing(table, curve.queries[table["position"] - 1])
-    if differ.any():
-        some = _listed(table["position"].to_numpy()[differ])
-        yield f"warning: they differ by more than their errors at position {some}, and {FOLLOWS}"
-    yield from warnings(curve, more=bool(differ.any()))
-
-
-def warnings(curve: Curve, *, more: bool = False) -> Iterator[str]:
+def warnings(curve: Curve, fitted: pd.DataFrame | None = None) -> Iterator[str]:
     """Warn of positions at which the log has little or no evidence.
 
-    `more` says that another warning came before.
+    Also of those at which the examination of a position-based fit, a table of `differing`, differs
+    from the conditional estimate.
     """
     position = curve.names["position"].to_numpy()
     unknown = np.isnan(curve.estimate) & (curve.reason != NEVER)
     hardly = (curve.reason != "") & np.isfinite(curve.estimate)
-    if unknown.any():
-        some = _listed(position[unknown])
-        yield f"warning: the log has no evidence at position {some}, and {FOLLOWS}"
-    if hardly.any():
-        some = _listed(position[hardly])
-        yield f"the log has little evidence at position {some}: no interval there is to be trusted"
-    if more or unknown.any() or hardly.any():
+    said = {
+        f"warning: the log has no evidence at position {{}}, and {FOLLOWS}": position[unknown],
+        "the log has little evidence at position {}: no interval there is to be trusted": (
+            position[hardly]
+        ),
+    }
+    if fitted is not None:
+        place = fitted["position"].to_numpy()
+        differ = place[differing(fitted, curve.queries[place - 1])]
+        sentence = "warning: examination differs from that conditional on pairs' clicks by more "
+        sentence += f"than their errors at position {{}}, and {FOLLOWS}"
+        said = {sentence: differ, **said}
+    for sentence, where in said.items():
+        if len(where):
+            yield sentence.format(_listed(where))
+    if any(map(len, said.values())):
         yield "`twotowers propensities` says more"
 
 

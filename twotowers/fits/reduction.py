@@ -62,20 +62,15 @@ def reduced(log: ClickLog, name: str, model: ClickModel, positions: int | None) 
     return Reduced(*sufficient(model, counts, longest), longest, rates)
 
 
-def as_read_by(
-    model: ClickModel, log: ClickLog, positions: int | None, *, source: str = ""
-) -> ClickLog:
-    """The log, with its gaps closed for a model that has none.
-
-    Pages have at most `positions`, a number whose source an InputError names.
-    """
+def as_read_by(model: ClickModel, log: ClickLog, positions: int | None) -> ClickLog:
+    """The log, with its gaps closed for a model that has none, and pages of at most `positions`."""
     log = log if model.gaps else log.closed()
     if positions is not None and log.longest > positions:
         raise InputError(
             f"a page shows {log.longest} documents",
             path=log.source,
             field="documents",
-            expected=f"1 to {positions}{source}; `positions` allows more",
+            expected=f"1 to {positions}, the positions of the fit",
         )
     return log
 
@@ -101,7 +96,7 @@ def pages_to_predict(
     """
     check_pages(log)
     log.holding(bias)
-    log = as_read_by(model, log, positions, source=", as the fit has")
+    log = as_read_by(model, log, positions)
     pages = page_arrays(log, positions=positions, bias=bias)
     if not once or pages.number is None:
         return pages

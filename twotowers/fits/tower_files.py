@@ -9,7 +9,6 @@ the model, the names of the features, and the number of positions.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ import pyarrow.parquet as pq
 from flax import nnx
 
 from twotowers.errors import InputError
-from twotowers.experiment.parts import Part
 from twotowers.files.artefacts import atomic
 from twotowers.logs.click_log import check_out
 from twotowers.logs.features import KEYS
@@ -32,17 +30,8 @@ TOWERS = "towers"
 def save_towers(fit: Any, path: str | Path) -> None:
     """Write a fit, all or nothing; see `LogTowers.save`."""
     check_out(path, fit.log, ".parquet")
-    model, read = fit.setting.model, fit.read
-    own: dict[str, Any] = {"kind": model.kind, **asdict(model.of), "features": model.features}
-    own |= {"tower": _named(model.tower), "examination": _named(model.examination.kind)}
-    if model.examination.dropout:
-        given = own["examination"]
-        given = given if isinstance(given, dict) else {"kind": given}
-        own["examination"] = {**given, "dropout": model.examination.dropout}
-    own["parts"] = {part: _named(tower) for part, tower in model.parts.items()}
-    about: dict[str, Any] = {
-        "model": own, "positions": fit.setting.log.positions, "seeds": fit.seeds
-    }  # fmt: skip
+    read, positions = fit.read, fit.setting.log.positions
+    about: dict[str, Any] = {"model": fit.model, "positions": positions, "seeds": fit.seeds}
     arrays: dict[str, Any] = {}
     if read.features is not None:
         about["features"] = read.features.scales.names
@@ -51,7 +40,7 @@ def save_towers(fit: Any, path: str | Path) -> None:
     if read.bias is not None:
         about["bias"] = read.bias.names
         arrays |= {"bias mean": read.bias.mean, "bias scale": read.bias.scale}
-    if "pair" in model.needs:
+    if "pair" in fit.setting.model.needs:
         arrays |= {name: read.pairs[name] for name in KEYS}
     try:
         for seed, result in zip(fit.seeds, fit.fitted, strict=True):
@@ -67,13 +56,6 @@ def save_towers(fit: Any, path: str | Path) -> None:
     with atomic(path) as temporary:
         columns = {name: pa.array([np.asarray(each)]) for name, each in arrays.items()}
         pq.write_table(pa.table(columns).replace_schema_metadata(known), temporary)
-
-
-def _named(tower: Part | str) -> Any:
-    """A tower as settings name it."""
-    if not isinstance(tower, Part):
-        return tower
-    return {"kind": tower.name, **tower.options} | ({"reads": tower.reads} if tower.reads else {})
 
 
 def column_of(seed: int, path: Any) -> str:

@@ -197,43 +197,22 @@ class TowerFit:
         }
         assert labels is not None  # Simulated users know relevance.
         rows: list[dict[str, Any]] = []
-        for columns, scores in self._scored(inputs, where):
+        for seed, lane, result in self._each():
+            assert result.scores is not None  # Towers score any document.
+            scores, columns = np.asarray(result.scores(inputs)), {**lane, "seed": seed}
+            if not np.isfinite(scores[where]).all():
+                of = ", ".join(f"{name} {value}" for name, value in columns.items())
+                raise InputError(
+                    f"the tower of {of} has scores that are not finite",
+                    field="training",
+                    expected="a fit that succeeded: perhaps with a lower learning_rate",
+                )
             means = {
                 name: float(metric(scores, labels, where=where).mean())
                 for name, metric in metrics.items()
             }
             rows.append({**columns, **means})
         return pd.DataFrame(rows)
-
-    def scores(self, lists: Rankings) -> pd.DataFrame:
-        """The score of each document by each lane and seed; higher ranks first.
-
-        Scores of a lane and seed are compared with each other only: they have a scale of their own.
-
-        Args:
-            lists: such as `rankings.test`.
-
-        Returns:
-            the lane columns, seed, and query, document (in the order of `lists`) and score.
-
-        Raises:
-            InputError: see `evaluate`.
-        """
-        inputs, where = self._read(lists)
-        return pd.concat(
-            [
-                pd.DataFrame(
-                    {
-                        **columns,
-                        "query": lists.query,
-                        "document": lists.document,
-                        "score": scores[where],
-                    }
-                )
-                for columns, scores in self._scored(inputs, where)
-            ],
-            ignore_index=True,
-        )
 
     def _read(self, lists: Rankings) -> tuple[np.ndarray, np.ndarray]:
         """What the towers read of each list's documents, and where there are any."""
@@ -260,22 +239,6 @@ class TowerFit:
                 expected="lists with the features of the simulated clicks",
             )
         return inputs, where
-
-    def _scored(
-        self, inputs: Any, where: np.ndarray
-    ) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
-        """The columns of each lane and seed, and its scores of documents; they are finite."""
-        for seed, lane, result in self._each():
-            assert result.scores is not None  # Towers score any document.
-            scores, columns = np.asarray(result.scores(inputs)), {**lane, "seed": seed}
-            if not np.isfinite(scores[where]).all():
-                of = ", ".join(f"{name} {value}" for name, value in columns.items())
-                raise InputError(
-                    f"the tower of {of} has scores that are not finite",
-                    field="training",
-                    expected="a fit that succeeded: perhaps with a lower learning_rate",
-                )
-            yield columns, scores
 
     def _each(self) -> Iterator[tuple[int, dict[str, Any], Fitted]]:
         for seed, of_lanes in zip(self.seeds, self.fitted, strict=True):
