@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from twotowers.commands.options import add_bias, add_reader_options, as_typed, opened, show
+from twotowers.commands.options import add_bias, add_reader_options, opened, show
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     log = opened(options, PAGE, beside=[numbers_of(options.out)], bias=True)
     check_numbers(options.out)
     diagnosis = diagnose(log, options.features, options.bias)
-    show(as_typed(str(diagnosis)))
+    show(str(diagnosis))
     diagnosis.save(options.out)
     show(f"written to {options.out}")
     return 1 if diagnosis.red else 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import os
 import re
 import shlex
@@ -132,48 +131,33 @@ def opened(
     return log
 
 
-def as_typed(error: InputError | str, command: str = "") -> str:
+def as_typed(error: InputError, command: str) -> str:
     """The message of an error, with settings and arguments as options of a command.
 
-    Args:
-        error: the error, or its message.
-        command: what was typed, which is printed again with settings that would read the log.
+    What was typed, `command`, is printed again with settings that would read the log.
 
     Example:
-        >>> error = InputError("row 2: a and b", settings={"page": ["visit", "query"]})
+        >>> settings = {"columns": {"query": "my query"}, "page": ["visit", "query"]}
+        >>> error = InputError("row 2: a and b", settings=settings)
         >>> print(as_typed(error, "twotowers fit log.csv"))
         row 2: a and b
-        try: twotowers fit log.csv --page visit query
-        >>> as_typed(InputError("row 3: 4 was found", expected="3; or gaps='close'"))
+        try: twotowers fit log.csv --column 'query=my query' --page visit query
+        >>> as_typed(InputError("row 3: 4 was found", expected="3; or gaps='close'"), "")
         'row 3: 4 was found (expected 3; or --gaps close)'
-        >>> as_typed(InputError("the log is empty", path="split=train/part-0.csv"))
+        >>> as_typed(InputError("the log is empty", path="split=train/part-0.csv"), "")
         'split=train/part-0.csv: the log is empty'
     """
-    text, mark, proposed = str(error).partition(TRY)
+    text, *_ = str(error).partition(TRY)
     text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)([\w-]+)\2(?![\w/\\])", r"--\1 \3", text)
     text = text.replace("`columns`", "--column OURS=THEIRS")
-    if not mark:
+    if not error.settings:
         return text
-    proposed, line, rest = proposed.partition(")\n")
-    again = f"\ntry: {command} " if command else "; try "
-    return text + again + _as_options(proposed.removesuffix(")")) + as_typed(line[1:] + rest)
-
-
-def _as_options(proposed: str) -> str:
-    """Settings as keywords of Python -> options.
-
-    >>> _as_options("columns={'query': 'my query'}, first=0, page=['a', 'b']")
-    "--column 'query=my query' --first 0 --page a b"
-    """
-    options: list[str] = []
-    (call,) = ast.parse(f"f({proposed})").body
-    for each in call.value.keywords:  # pyrefly: ignore[missing-attribute]
-        value = ast.literal_eval(each.value)
-        if each.arg == "columns":
-            options += (word for pair in value.items() for word in ("--column", "=".join(pair)))
-        else:
-            options += [f"--{each.arg}", *map(str, value if isinstance(value, list) else [value])]
-    return shlex.join(options)
+    settings: dict[str, Any] = dict(error.settings)
+    pairs = settings.pop("columns", {}).items()
+    words = [word for pair in pairs for word in ("--column", "=".join(pair))]
+    for name, value in settings.items():
+        words += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
+    return f"{text}\ntry: {command} {shlex.join(words)}"
 
 
 def _columns(pairs: list[str] | None) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +20,13 @@ from twotowers.diagnosis.page import (
     numbers_of,
     recommendations,
     sections,
-    unreadable,
     write_page,
 )
 from twotowers.diagnosis.rules import RED
-from twotowers.errors import InputError, check_names
+from twotowers.errors import check_names
 from twotowers.files.artefacts import Source, check_target
 from twotowers.fits.defaults import BIAS
-from twotowers.logs.click_log import ClickLog, as_log
+from twotowers.logs.click_log import as_log
 from twotowers.logs.features import read_features
 from twotowers.logs.frames import Native, native
 from twotowers.report.shown import Shown
@@ -47,14 +45,14 @@ class Diagnosis(Shown):
         recommendations: three answers, each with question, colour ("green", "amber" or "red"),
             answer and action.
         page: everything on the page, as data.
-        evidence: what was measured; None if the log could not be read.
+        evidence: what was measured.
         kind: the library of the frames that answers come in.
         source: of the log, which `save` does not replace.
     """
 
     recommendations: tuple[Recommendation, ...]
     page: dict[str, Any]
-    evidence: Evidence | None
+    evidence: Evidence
     kind: str
     source: Source
 
@@ -64,9 +62,9 @@ class Diagnosis(Shown):
         return any(each.colour == RED for each in self.recommendations)
 
     @property
-    def propensities(self) -> Propensities | None:
-        """The curve; None if the log could not be read."""
-        return self.evidence.product if self.evidence else None
+    def propensities(self) -> Propensities:
+        """The curve."""
+        return self.evidence.product
 
     def frame(self) -> Native:
         """Every single number of the page.
@@ -85,8 +83,6 @@ class Diagnosis(Shown):
 
     def tables(self) -> dict[str, Native]:
         """The tables of the page by name, as frames."""
-        if self.evidence is None:
-            return {}
         return {
             name: native(table, self.kind)
             for own in tables_of(self.evidence).values()
@@ -103,13 +99,10 @@ class Diagnosis(Shown):
         check_target(path, self.source, PAGE)
         check_target(numbers_of(path), self.source)
         check_numbers(path)
-        write_page(self.page, path, self._picture())
-
-    def _picture(self) -> str:
-        return self.evidence.product.picture() if self.evidence else ""
+        write_page(self.page, path, self.propensities.picture())
 
     def _repr_html_(self) -> str:
-        return self._picture() + super()._repr_html_()
+        return self.propensities.picture() + super()._repr_html_()
 
     def lines(self) -> Iterator[str]:
         """What is printed."""
@@ -133,8 +126,8 @@ def diagnose(log: object, features: object = None, bias: Sequence[str] = BIAS) -
         reason why there is none, and what it means.
 
     Raises:
-        InputError: an argument is unknown, a column is missing, or the log has no click. A row that
-            the reader refuses is no error: then the first answer is red and says where it is.
+        InputError: an argument is unknown, a column is missing, a row of the log is wrong, or the
+            log has no click.
 
     Example:
         >>> import pyarrow as pa
@@ -148,28 +141,13 @@ def diagnose(log: object, features: object = None, bias: Sequence[str] = BIAS) -
     bias = check_names(bias, field="bias")
     log = as_log(log)
     known = None if features is None else read_features(features)
-    evidence: Evidence | None = None
-    parts: list[dict[str, Any]] = []
-    try:
-        evidence = gather(log, bias, features=known)
-    except InputError as error:
-        if not _of_a_row(log, error):
-            raise
-        answers = unreadable(str(error))
-    else:
-        words = Words(evidence)
-        answers = recommendations(evidence, words)
-        parts = sections(evidence, words, answers[2], facts_of(evidence), tables_of(evidence))
+    evidence = gather(log, bias, features=known)
+    words = Words(evidence)
+    answers = recommendations(evidence, words)
     page = {
         "title": str(log.source),
         "about": [f"Read as {log.layout}."],
         "recommendations": [vars(each) for each in answers],
-        "sections": parts,
+        "sections": sections(evidence, words, answers[2], facts_of(evidence), tables_of(evidence)),
     }
     return Diagnosis(answers, page, evidence, log.kind, log.source)
-
-
-def _of_a_row(log: ClickLog, error: InputError) -> bool:
-    """Whether the reader refuses a row, rather than an argument."""
-    of_row = re.search(r"\b(row|page) \d", error.message)
-    return not log.counted and not log.was_read and of_row is not None

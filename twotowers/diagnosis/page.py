@@ -41,16 +41,15 @@ class Recommendation:
 
 
 class Words:
-    """The sentences of a diagnosis, from its template; without evidence, `message` says why."""
+    """The sentences of a diagnosis, from its template."""
 
-    def __init__(self, evidence: Evidence | None, message: str = "") -> None:
+    def __init__(self, evidence: Evidence) -> None:
         words = environment(autoescape=False)
         filters: dict[str, Any] = words.filters
         filters.update(count=numbered, exp=math.exp, log=math.log, which=_which)
         known = {
             "e": evidence,
             "r": rules,
-            "message": message,
             "enough_swaps": ENOUGH_SWAPS,
             "enough_queries": ENOUGH_QUERIES,
             "unlike": UNLIKE,
@@ -75,13 +74,6 @@ class Words:
 def _which(names: Sequence[str], rows: Any) -> list[str]:
     """Those of some names that a mask or a number means."""
     return [str(each) for each in np.asarray(names)[np.atleast_1d(rows)]]
-
-
-def unreadable(message: str) -> tuple[Recommendation, ...]:
-    """The recommendations of a log that its reader refuses."""
-    words = Words(None, message)
-    messages = {"sound": "unreadable", "able": "unknown", "advice": "correct"}
-    return tuple(words.recommend(each, rules.RED, name) for each, name in messages.items())
 
 
 def recommendations(e: Evidence, words: Words) -> tuple[Recommendation, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from twotowers.claims.metrics import perplexities
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.own_log import Divided
 from twotowers.fits.fit import means_of
-from twotowers.fits.reduction import pages_to_predict, predictions
+from twotowers.fits.reduction import pages_to_predict, predictions, shown_with
 from twotowers.jobs.gates import fall_at_limit, totals
 from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.counts import Counts
@@ -27,6 +27,7 @@ from twotowers.logs.page_arrays import Pages
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.protocol import PER_JUMP
+from twotowers.randomness import stream
 
 if TYPE_CHECKING:
     from twotowers.experiment.settings import Setting
@@ -189,6 +190,31 @@ class LogTowers:
         split, pages = self._of_log(log, features)
         losses = [self._losses(each, split) for each in self.fitted]
         return native(predictions(pages, losses), self.kind)
+
+    def sample(self, log: object, features: object = None, seed: int = 0) -> Native:
+        """Clicks that users of the model could have made, by the mean probabilities of all seeds.
+
+        Args:
+            log, features: see `predict`.
+            seed: of the clicks.
+
+        Returns:
+            a frame as `Fit.sample` has it.
+
+        Raises:
+            InputError: see `predict`.
+        """
+        split, pages = self._of_log(log, features)
+        assert split.sessions is not None
+        where, clicks = pages.where, np.zeros(pages.where.shape, bool)
+        chance = stream("sample", seed).random(where.shape)
+        for place in range(where.shape[1]):
+            # The clicks above are drawn. None is here yet, so these losses are of no click. Losses
+            # of a split are remembered, so each place has a split of its own.
+            drawn = replace(split, sessions=[replace(split.sessions[0], clicks=clicks)])
+            none = [np.exp(-self._losses(each, drawn)[1][:, place]) for each in self.fitted]
+            clicks[:, place] = where[:, place] & (chance[:, place] >= np.mean(none, axis=0))
+        return native(pd.DataFrame(shown_with(pages, clicks)), self.kind)
 
     def evaluate(self, log: object = None, features: object = None) -> Native:
         """How well each seed predicts the clicks of a log.
