@@ -14,13 +14,12 @@ from twotowers.fits.defaults import PRIOR, TEST
 from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.fitting import fit_click_model, prior_of
 from twotowers.fits.models import fitted_model
-from twotowers.fits.tables import pair_numbers
 from twotowers.intervals import ratio
 from twotowers.logs.click_log import ClickLog, as_log, check_pages
 from twotowers.logs.frames import Native, native
 from twotowers.models.names import MODELS
 from twotowers.models.page import PageModel
-from twotowers.models.protocol import PER_DOCUMENT, CellModel
+from twotowers.models.protocol import CellModel
 
 
 def compare(
@@ -43,9 +42,8 @@ def compare(
     Returns:
         a frame with a row per model, the best first: model; perplexity, conditional and
         log_likelihood of the held-out pages, as in `Fit.evaluate`; behind, by which the mean
-        log-likelihood is below that of the best model; error, the standard error of that,
-        clustered by query, missing for the best model and in a log of one query; and both with the
-        endings `_known` and `_unseen`: of query-document pairs that the fits know, and of others.
+        log-likelihood is below that of the best model; and error, the standard error of that,
+        clustered by query, missing for the best model and in a log of one query.
 
     Raises:
         InputError: see `fit` and `ClickLog.split`.
@@ -80,23 +78,12 @@ def predictions(fits: Sequence[Fit], log: ClickLog) -> pd.DataFrame:
     best = int(table["log_likelihood"].argmax())
     assert pages.ids is not None  # Pages of a file have ids.
     query = pd.factorize(pages.ids["query"].to_numpy()[pages.pair[:, 0]])[0]
-    seen = np.ones(pages.pairs, bool)
-    for one in fits:
-        if PER_DOCUMENT in one.model.parts.values():
-            seen &= pair_numbers(one.pairs, pages.ids) < len(one.pairs)
-    known, times = seen[pages.pair], 1 if pages.number is None else pages.number[:, None]
-    for ending, where in {
-        "": pages.where,
-        "_known": pages.where & known,
-        "_unseen": pages.where & ~known,
-    }.items():
-        size = np.bincount(query, (times * where).sum(1))
-        behind = [
-            ratio(np.bincount(query, (times * own).sum(1)), size)
-            for own in (np.where(where, each - losses[best], 0) for each in losses)
-        ]
-        table["behind" + ending], table["error" + ending] = zip(*behind, strict=True)
-        table.loc[best, "error" + ending] = np.nan
+    times = 1 if pages.number is None else pages.number[:, None]
+    size = np.bincount(query, (times * pages.where).sum(1))
+    more = (np.where(pages.where, each - losses[best], 0) for each in losses)
+    behind = [ratio(np.bincount(query, (times * own).sum(1)), size) for own in more]
+    table["behind"], table["error"] = zip(*behind, strict=True)
+    table.loc[best, "error"] = np.nan
     return table.sort_values("log_likelihood", ascending=False, kind="stable")
 
 

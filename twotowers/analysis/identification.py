@@ -14,7 +14,6 @@ from twotowers.fits.defaults import BIAS, FEATURE
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import Intervention, node_intervention
-from twotowers.identifiability.merging import Merging, node_merging
 from twotowers.identifiability.strength import (
     ENOUGH_SWAPS,
     Strength,
@@ -30,7 +29,7 @@ from twotowers.report.shown import Shown
 MOST_WEIGHED = 1_000
 """The most bias factors whose links are weighed: time grows with the third power."""
 FEW = 20
-"""The most bias factors, components or repairs that are listed one by one."""
+"""The most bias factors, components or swaps that are listed one by one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +44,6 @@ class Identification(Shown):
         names: the columns of the feature vector.
         factors: a row per bias factor in the log, sorted.
         component: [factors] connected component of each bias factor, from 0.
-        merging: bias factors to merge; None if not needed or not possible.
         intervention: feature vectors to swap; None if not needed.
         kind: the library of the frames that answers come in.
     """
@@ -56,7 +54,6 @@ class Identification(Shown):
     names: tuple[str, ...]
     factors: pd.DataFrame
     component: np.ndarray
-    merging: Merging | None = None
     intervention: Intervention | None = None
     kind: str = PANDAS
 
@@ -88,22 +85,12 @@ class Identification(Shown):
         return native(self.factors.assign(component=self.component), self.kind)
 
     @property
-    def merges(self) -> Native | None:
-        """A frame with a row per pair of bias factors to treat as one: the columns of both (the
-        second ones with the ending `_with`), and their distance. None if nothing is to be merged.
-        """
-        return None if self.merging is None else native(self._merges(self.merging), self.kind)
-
-    @property
     def swaps(self) -> Native | None:
         """A frame with a row per feature vector to show under another bias factor: its columns,
         those of its factor and of the other one (with the ending `_to`), and the cost. None if
         nothing is to be swapped."""
         swaps = self.intervention
         return None if swaps is None else native(self._swaps(swaps), self.kind)
-
-    def _merges(self, merging: Merging) -> pd.DataFrame:
-        return both_ends(self.factors, *merging.pairs.T).assign(distance=merging.cost)
 
     def _swaps(self, swaps: Intervention) -> pd.DataFrame:
         first = np.flatnonzero(np.diff(self.feature, prepend=-1))
@@ -129,14 +116,14 @@ class Identification(Shown):
         yield f"verdict: {self._verdict(tied)}"
         if tied is not None and len(tied.links):
             yield weakest_link(tied, self._name)
-        if self.merging:
-            total = f"at a total distance of {self.merging.total:.6g}"
-            yield f"merging, pairs of bias factors to treat as one, {total}:"
-            yield from _listed(self._merges(self.merging))
         if self.intervention:
             total = f"at a total cost of {self.intervention.total:.6g}"
-            yield f"intervention, feature vectors to swap, {total} (in proportion to the variance):"
-            yield from _listed(self._swaps(self.intervention))
+            yield f"feature vectors to swap, {total} (in proportion to the variance that is left):"
+            swaps = self._swaps(self.intervention)
+            table = swaps.head(FEW).to_string(index=False, float_format="{:.4g}".format)
+            yield from (f"  {line}" for line in table.splitlines())
+            if len(swaps) > FEW:
+                yield f"  and {len(swaps) - FEW:,} more"
 
     def _verdict(self, tied: Strength | None) -> str:
         """The verdict of the theorem, and what clicks make of it."""
@@ -168,10 +155,9 @@ def identify(
     connected: two factors are linked if both showed the same feature vector (Chen et al. 2024,
     Theorem 1; Hager et al. 2025, Theorem 4.1). This needs no model and no fit.
 
-    A log that falls apart can be repaired (Section 4 of Chen et al.): by merging the bias factors
-    that are nearest, if all of their columns are numbers, or by swapping feature vectors. The click
+    Swaps of feature vectors connect a log that falls apart (Chen et al., Section 4.1). The click
     rates (clicks + 1/2) / (impressions + 1) of feature vectors and of bias factors, rough estimates
-    of relevance and examination, choose the swaps that need the fewest clicks.
+    of relevance and examination, choose those that need the fewest clicks.
 
     Args:
         log: a log of `read_log`, or what `read_log` takes.
@@ -180,7 +166,7 @@ def identify(
             query.
 
     Returns:
-        the answer: `.identified`, `.components`, `.merges`, `.swaps`. `print` shows it.
+        the answer: `.identified`, `.components`, `.swaps`. `print` shows it.
 
     Raises:
         InputError: a column is missing or has wrong values, or the log is empty.
@@ -192,8 +178,8 @@ def identify(
         >>> found = identify(log)
         >>> found.identified, found.components["component"].to_pylist()
         (False, [0, 1, 1])
-        >>> found.merges.to_pylist()
-        [{'position': 1, 'position_with': 2, 'distance': 1.0}]
+        >>> found.swaps.select(["document", "position", "position_to"]).to_pylist()
+        [{'document': 'a', 'position': 1, 'position_to': 2}]
     """
     bias, feature = check_names(bias, field="bias"), check_names(feature, field="feature")
     log = as_log(log)
@@ -212,16 +198,12 @@ def identify(
             expected="two bias factors or more: with one there is no bias to learn",
         )
     component = factor_components(number, factor, factors=len(factors))
-    merging = intervention = None
+    intervention = None
     if component.any():
-        if all(map(pd.api.types.is_numeric_dtype, factors.dtypes)):
-            merging = node_merging(number, factor, factors.to_numpy(float))
-        intervention = node_intervention(
-            number, factor, *(_rates(counts, each) for each in (number, factor))
-        )
-    return Identification(
-        counts, number, factor, tuple(feature), factors, component, merging, intervention, log.kind
-    )
+        rates = (_rates(counts, each) for each in (number, factor))
+        intervention = node_intervention(number, factor, *rates)
+    names = tuple(feature)
+    return Identification(counts, number, factor, names, factors, component, intervention, log.kind)
 
 
 def _values(counts: Counts, rows: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
@@ -233,11 +215,3 @@ def _rates(counts: Counts, group: np.ndarray) -> np.ndarray:
     """[groups] click rates, of which none is 0."""
     clicks, shown = (np.bincount(group, each) for each in (counts.clicks, counts.impressions))
     return (clicks + 0.5) / (shown + 1)
-
-
-def _listed(repairs: pd.DataFrame) -> Iterator[str]:
-    """The first rows of a table, and how many more there are."""
-    lines = repairs.head(FEW).to_string(index=False, float_format="{:.4g}".format)
-    yield from (f"  {line}" for line in lines.splitlines())
-    if len(repairs) > FEW:
-        yield f"  and {len(repairs) - FEW:,} more"

@@ -10,7 +10,6 @@ pages of the log, and nothing is fitted. The exit status is 0, or 2 on bad input
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from twotowers.commands.fit import add_prior, prior_of, report
 from twotowers.commands.options import FORMAT_HELP, add_reader_options, opened, show
@@ -53,23 +52,12 @@ def run(options: argparse.Namespace) -> int:
     prior, test = prior_of(options), TEST if options.test is None else options.test
     saved = [load_click_model(path) for path in options.fitted or ()]
     log = opened(options, ".csv")
-    named = [name for each in options.models or () for name in each.split(",") if name]
-    models = saved or list(dict.fromkeys(named or MODELS))
+    models = saved or options.models or list(MODELS)
     table = compare(log, models, prior=prior, test=test, seed=options.seed or 0)
     show(f"{log.pages:,} pages", *left_out(log.seen), *copied_lines(log))
-    show(*with_differences(table.to_dict("records")))
+    show(report(table))
     if options.out:
         with atomic(options.out) as temporary:
             write_csv(table, temporary)
         show(f"saved in {options.out}")
     return 0
-
-
-def with_differences(rows: list[dict[str, Any]]) -> list[str]:
-    """The lines of a table: a heading, then a model per line, with how far it is behind."""
-    first, *lines = report(rows)
-    table = [f"{first} {'behind':>9} {'error':>8}"]
-    for row, line in zip(rows, lines, strict=True):
-        error = "" if row["error"] != row["error"] else f"{row['error']:8.4f}"
-        table.append(f"{line} {row['behind']:9.4f} {error:>8}".rstrip())
-    return table

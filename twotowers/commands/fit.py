@@ -91,20 +91,23 @@ def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
 def run(options: argparse.Namespace) -> int:
     """Fit the model; returns the exit status."""
     towers = options.tower or options.part
-    fitted, head, rows = _towers(options) if towers else _click_model(options)
-    show(head, *left_out(fitted.log.seen), *(report(rows) if rows else ()), *fitted.notes())
+    fitted, head, scores = _towers(options) if towers else _click_model(options)
+    table = [] if scores is None else [report(scores)]
+    show(head, *left_out(fitted.log.seen), *table, *fitted.notes())
     if options.out:
         fitted.save(options.out)
         show(f"saved in {options.out}")
     return 0
 
 
-def _click_model(options: argparse.Namespace) -> tuple[Any, str, list[dict[str, Any]]]:
-    """The fit, what it is, and how well it predicts pages that are held out, if some are."""
+def _click_model(options: argparse.Namespace) -> tuple[Any, str, Any]:
+    """The fit, what it is, and how well it predicts pages that are held out; None if none is."""
     for name in ("features", "seeds", "bias", "training", "checkpoint"):
         if getattr(options, name) is not None:
             raise InputError("click models have none", field=f"--{name}", expected="--tower, too")
-    from twotowers.fits.fitting import fit_click_model  # here: options need no science
+    import pandas as pd  # here: options need no science
+
+    from twotowers.fits.fitting import fit_click_model
     from twotowers.fits.models import fitted_model
 
     # Options are checked before the log is read, which may take minutes.
@@ -118,12 +121,12 @@ def _click_model(options: argparse.Namespace) -> tuple[Any, str, list[dict[str, 
     size = "counted" if log.counted else f"{part.pages:,} pages"
     head = f"{fitted.name} fitted to {len(fitted.pairs):,} query-document pairs, {size}"
     if held_out is None:
-        return fitted, head, []
-    scores = {"model": fitted.name, **fitted.evaluate(held_out)}
-    return fitted, f"{head}; {held_out.pages:,} others are predicted", [scores]
+        return fitted, head, None
+    scores = pd.DataFrame([{"model": fitted.name, **fitted.evaluate(held_out)}])
+    return fitted, f"{head}; {held_out.pages:,} others are predicted", scores
 
 
-def _towers(options: argparse.Namespace) -> tuple[Any, str, list[dict[str, Any]]]:
+def _towers(options: argparse.Namespace) -> tuple[Any, str, Any]:
     """See `_click_model`."""
     from twotowers.fits.fitting import fit  # here: options need no science
     from twotowers.simulations.towers import TwoTower
@@ -146,8 +149,7 @@ def _towers(options: argparse.Namespace) -> tuple[Any, str, list[dict[str, Any]]
         seeds=options.seeds or [0],
         positions=options.positions,
     )
-    held_out = fitted.evaluate().to_dict("records")
-    return fitted, repr(fitted), [{"model": f"seed {each['seed']}", **each} for each in held_out]
+    return fitted, repr(fitted), fitted.evaluate()
 
 
 def _pairs(words: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
@@ -177,11 +179,6 @@ def _tower(word: str) -> Any:
     return tower if numbers else name
 
 
-def report(rows: list[dict[str, Any]]) -> list[str]:
-    """A line per model."""
-    numbers = ("perplexity", "conditional", "log_likelihood")
-    lines = [f"{'model':6} {'perplexity':>10} {'conditional':>11} {'log-likelihood':>15}"]
-    for row in rows:
-        first, second, third = (row[name] for name in numbers)
-        lines.append(f"{row['model']:6} {first:10.4f} {second:11.4f} {third:15.4f}")
-    return lines
+def report(scores: Any) -> str:
+    """A frame of scores of models, as it is printed."""
+    return scores.to_string(index=False, float_format="{:.4f}".format, na_rep="")

@@ -214,9 +214,7 @@ def _weights(e: Evidence) -> pd.DataFrame:
 
 
 def _models_compared(models: pd.DataFrame) -> pd.DataFrame:
-    parts = ("", "_known", "_unseen")
-    names = [name + ending for ending in parts for name in ("behind", "error")]
-    return models[["model", "perplexity", *names]]
+    return models[["model", "perplexity", "behind", "error"]]
 
 
 def _forms(e: Evidence) -> pd.DataFrame:

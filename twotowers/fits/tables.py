@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +39,6 @@ KNOWN = ("error", "low", "high", "trials", "impressions")
 
 def table_of(fit: Fit) -> pa.Table:
     """Every fitted probability that was tried."""
-    tables: list[pa.Table] = []
     model, pairs, estimate, conditional = fit.model, fit.pairs, fit.estimate, fit.conditional
     known, clicks = estimate.intervals, None
     if fit.log is not None and len(pairs):
@@ -50,9 +48,10 @@ def table_of(fit: Fit) -> pa.Table:
         clicks[pair_numbers(pairs, own)] = counts.clicks
     ids = {column.name: column.type for column in pairs.schema}
     schema = pa.schema([(column, kind or ids[column]) for column, kind in COLUMNS.items()])
+    tables = [schema.empty_table()]
     for part, kind in model.parts.items():
         values = estimate.parameters[part]
-        own: dict[str, Any] = {}
+        own: dict[str, Any] = {"part": pa.repeat(part, len(values))}
         if kind == PER_DOCUMENT:
             own |= {column: pairs[column] for column in pairs.column_names}
             own |= {} if clicks is None else {"clicks": clicks}
@@ -65,22 +64,15 @@ def table_of(fit: Fit) -> pa.Table:
             position, last = np.divmod(np.arange(len(values)), round(len(values) ** 0.5))
             own |= {"position": position + 1, "last_click": last}
         own |= {"probability": values, "trials": estimate.trials[part], **vars(known[part])}
-        tables.append(_rows(part, own, schema).filter(pa.array(estimate.trials[part] > 0)))
+        for name, each in own.items():
+            if isinstance(each, np.ndarray):  # NaN is missing.
+                own[name] = pa.array(each, schema.field(name).type, from_pandas=True)
+        tables.append(pa.table(own).filter(pa.array(estimate.trials[part] > 0)))
+    # What a part does not have is missing.
+    whole = pa.concat_tables(tables, promote_options="default")
     prior = json.dumps(asdict(estimate.prior))
     about = {"model": fit.name, "positions": str(fit.positions), "prior": prior}
-    return pa.concat_tables(tables).replace_schema_metadata(about)
-
-
-def _rows(part: str, own: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
-    """The probabilities of a part; missing is what it does not have, and NaN."""
-    size = len(own["probability"])
-    columns = {each.name: pa.nulls(size, each.type) for each in schema}
-    columns["part"] = pa.repeat(part, size)
-    for name, values in own.items():
-        if isinstance(values, np.ndarray):
-            values = pa.array(values, schema.field(name).type, from_pandas=True)
-        columns[name] = values
-    return pa.table(columns, schema)
+    return whole.replace_schema_metadata(about)
 
 
 def examinations_of(attraction: pa.Table, imagined: float, *, independent: bool) -> np.ndarray:

@@ -125,8 +125,7 @@ def policy(ranker: str = "expert", **options: Any) -> dict[str, Any]:
             on the labels.
         options: `strength` (-1 to 1; default 1), `mixing_weight`, `temperature` (the share of
             sessions that are shuffled; default 0), `noise`: see docs/settings.md,
-            Policy. A list is lanes. `training` says how a ranker is trained, as far as it differs
-            from `RANKERS`: settings of TowerRanker, LambdaMART or SVM (docs/settings.md).
+            Policy. A list is lanes.
 
     Example:
         >>> policy(strength=[0, 1], temperature=0.5)
@@ -176,7 +175,6 @@ def simulate(
             f"{policy!r} was given", field="policy", expected="a name, or `policy(...)`"
         )
     ranked: dict[str, Any] = {"ranker": policy} if isinstance(policy, str) else dict(policy)
-    training = ranked.pop("training", None)
     check_range(seed, field="seed", low=0, high=2**31 - 1, whole=True)
     if not isinstance(sessions, Mapping):
         own = read(_Sessions, {"sessions": sessions})["sessions"]
@@ -195,7 +193,10 @@ def simulate(
     longest_split = max(len(rankings.splits[log.queries.of(each)[0]].queries) for each in SPLITS)
     if (first := log.queries.first) is not None:
         check_range(first, field="queries.first", low=1, high=longest_split, whole=True)
-    settings = _ranker_settings(log.policy.ranker, training)
+    settings = None  # An expert needs no training.
+    if log.policy.ranker in RANKERS:
+        kind, own = RANKERS[log.policy.ranker]
+        settings = kind(**own).plain()
     clicks = SimulatedClicks(log, rankings, seed, Folder())
     for split, lists in rankings.splits.items():
         write_rankings(lists, Path(clicks.files[split]))
@@ -209,18 +210,3 @@ def simulate(
     )
     log.simulate(clicks.files, clicks.files["clicks"], seed=seed)
     return clicks
-
-
-def _ranker_settings(ranker: str, training: Any) -> dict[str, Any] | None:
-    """How a ranker is trained, as a paper has it."""
-    if ranker not in RANKERS:
-        if training is not None:
-            raise InputError(
-                f"{training!r} was given",
-                field="policy.training",
-                expected=f"none: {ranker!r} sorts by relevance, without training",
-            )
-        return None
-    kind, usual = RANKERS[ranker]
-    given = {**usual, **training} if isinstance(training, Mapping) else training or usual
-    return read(dict[str, kind], {"policy.training": given})["policy.training"].plain()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -94,14 +93,6 @@ class TwoTower(Trained):
     click_model: str | type[ClickModel] | ClickModel = "additive"
     features: float = 1.0
     parts: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Raise InputError for a part that does not exist."""
-        with suppress(ModuleNotFoundError):  # `fit` says what to install.
-            from twotowers.experiment.settings import Model  # here: it takes JAX and a second
-
-            towers = {"tower": self.relevance, "examination": self.examination}
-            read(Model, self.settled() if self.parts else {**towers, "features": self.features})
 
     def settled(self) -> dict[str, Any]:
         """The model as a paper has it."""
@@ -217,12 +208,8 @@ class TowerFit:
     def _read(self, lists: Rankings) -> tuple[np.ndarray, np.ndarray]:
         """What the towers read of each list's documents, and where there are any."""
         from twotowers.experiment.log import tower_inputs
-        from twotowers.files.rankings import Rankings
 
         model = self.setting.model
-        if not isinstance(lists, Rankings):
-            expected = "ranked lists, such as `rankings.validation`, or None"
-            raise InputError(f"{lists!r:.60} was given", field="lists", expected=expected)
         if model.by_pair:
             raise InputError(
                 f"a tower {model.tower.name!r} knows the pairs of its log only",
