@@ -28,6 +28,7 @@ from twotowers.logs.simulation import Sessions
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.protocol import PER_JUMP
 from twotowers.randomness import stream
+from twotowers.simulations.towers import relative_bias
 
 if TYPE_CHECKING:
     from twotowers.experiment.settings import Setting
@@ -86,18 +87,8 @@ class LogTowers:
         Raises:
             InputError: the model or the method has no position bias.
         """
-        parts = []
-        for seed, result in zip(self.seeds, self.fitted, strict=True):
-            if result.bias is None:
-                raise InputError(
-                    f"{self!r} has no bias that depends on the position alone",
-                    field="model",
-                    expected="'additive' or 'position_based'",
-                )
-            bias = pd.DataFrame({"seed": seed, "estimate": result.bias - result.bias[0]})
-            bias.insert(1, "position", np.arange(1, len(bias) + 1))
-            parts.append(bias)
-        return native(pd.concat(parts, ignore_index=True), self.kind)
+        fits = zip(({"seed": seed} for seed in self.seeds), self.fitted, strict=True)
+        return native(relative_bias(fits, self.setting), self.kind)
 
     def parameters(self, part: str) -> Native:
         """The probabilities of a part of the click model that does not depend on what a page shows.

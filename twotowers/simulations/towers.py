@@ -141,20 +141,8 @@ class TowerFit:
         Raises:
             InputError: the method estimates no position bias.
         """
-        rows: list[dict[str, Any]] = []
-        for seed, lane, result in self._each():
-            if result.bias is None:
-                raise InputError(
-                    f"method {self.setting.method.name!r} estimates no position bias",
-                    field="method",
-                    expected="a method that fits examination",
-                )
-            bias = np.asarray(result.bias) - result.bias[0]
-            rows += [
-                {**lane, "seed": seed, "position": position, "estimate": value}
-                for position, value in enumerate(bias, start=1)
-            ]
-        return pd.DataFrame(rows)
+        rows = (({**lane, "seed": seed}, result) for seed, lane, result in self._each())
+        return relative_bias(rows, self.setting)
 
     def evaluate(self, lists: Rankings | None = None) -> pd.DataFrame:
         """How well each lane and seed ranks documents by their labels.
@@ -231,6 +219,24 @@ class TowerFit:
         for seed, of_lanes in zip(self.seeds, self.fitted, strict=True):
             for lane, result in zip(self.lanes, of_lanes, strict=True):
                 yield seed, lane, result
+
+
+def relative_bias(
+    fits: Iterable[tuple[Mapping[str, Any], Fitted]], setting: Setting
+) -> pd.DataFrame:
+    """Position bias of fits relative to position 1: columns of each fit, position and estimate."""
+    parts = []
+    for columns, result in fits:
+        if result.bias is None:
+            raise InputError(
+                f"a {setting.model.kind} model by {setting.method.name} estimates no position bias",
+                field="model",
+                expected="a model and a method with a bias that depends on the position alone",
+            )
+        bias = np.asarray(result.bias) - result.bias[0]
+        position = np.arange(1, len(bias) + 1)
+        parts.append(pd.DataFrame({**columns, "position": position, "estimate": bias}))
+    return pd.concat(parts, ignore_index=True)
 
 
 def fit_towers(
