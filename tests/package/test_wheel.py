@@ -32,7 +32,7 @@ assert not tt.__file__.startswith({repository!r}), tt.__file__
 log = tt.read_log("clicks.csv", query="q", document="sku", position="rank", clicks="click",
                   session="sid")
 found = tt.identify(log, bias=["position", "device"])
-print(found.identified, len(found.components), len(found.weakest), found.swaps)
+print(found.identified, len(found.components), found.swaps)
 fit = tt.fit(log, "dbn", prior=(2, 0.2))
 print(fit.relevance().columns.tolist())
 print(tt.fit(log, "pbm").examination().shape)
@@ -134,12 +134,11 @@ def test_the_package_works_without_the_repository(clean):
     done = run(clean, "python", "-W", "error", "-c", FACE.format(repository=str(ROOT)))
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
-        "True 3 1 None",
+        "True 3 None",
         "['query', 'document', 'estimate', 'error', 'low', 'high', 'trials', 'impressions', "
         "'clicks', 'examinations']",
         "(3, 11)",
-        "['model', 'perplexity', 'conditional', 'log_likelihood', 'behind', 'error', "
-        "'behind_known', 'error_known', 'behind_unseen', 'error_unseen']",
+        "['model', 'perplexity', 'conditional', 'log_likelihood', 'behind', 'error']",
         "True",
     ]
 

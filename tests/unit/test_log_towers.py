@@ -171,4 +171,4 @@ def test_what_needs_a_click_model_says_so(users, fitted, tmp_path, capsys):
         tmp_path / "w.csv",
     ]
     assert main(["weights", *map(str, options)]) == 2
-    assert "it has towers (expected a fit of a click model)" in capsys.readouterr().err
+    assert "by: <linear tower" in capsys.readouterr().err

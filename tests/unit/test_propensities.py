@@ -63,9 +63,8 @@ def test_one_page_that_links_two_halves_is_named_as_a_bridge():
                            "clicks": [1, 1]})  # fmt: skip
     found = tt.propensities(pd.concat([log, bridge]))
     assert found.frame().loc[2, "reason"].startswith("doubtful")
-    weakest = found.links().iloc[0]
-    assert (weakest["position"], weakest["position_with"]) == (1, 3)
-    assert weakest["share"] == pytest.approx(1)
+    weakest = found.strength.links.iloc[0]
+    assert weakest[["one", "other", "share"]].tolist() == pytest.approx([0, 2, 1])
     assert "nothing else ties the two" in str(found)
     assert found.frame().loc[2, "high"] / found.frame().loc[2, "low"] > 1000
 
@@ -73,7 +72,7 @@ def test_one_page_that_links_two_halves_is_named_as_a_bridge():
 def test_a_fixed_order_tells_nothing():
     found = tt.propensities(cells(30, ordered=True))
     assert found.frame()["estimate"].isna().tolist() == [False, True, True]
-    assert found.needed()["times"].tolist() == [0, np.inf, np.inf]
+    assert "no amount of such logs gives the others an estimate" in str(found)
     assert found.swaps(pages=100, steps=2)["joins"].tolist() == [True, True]
 
 
@@ -104,7 +103,7 @@ def test_harvesting_weighs_no_links(estimator):
     found = tt.propensities(cells(60), estimator=estimator)
     assert "weakest" not in str(found)
     with pytest.raises(tt.InputError, match="weighs no links"):
-        found.links()
+        found.swaps(pages=100)
 
 
 @pytest.mark.parametrize("bias", ["position", [], [1], None, 3])

@@ -19,6 +19,7 @@ from twotowers.methods.task import Fitted, Task, cells
 from twotowers.models.chances import log_sigmoid
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel, odds_of
+from twotowers.simulations.clicks import RANKERS
 from twotowers.towers.head import Head
 from twotowers.towers.lane import Lanes
 from twotowers.towers.linear import LinearTower
@@ -75,15 +76,6 @@ def test_a_tower_that_scores_all_documents_alike_ranks_no_better_than_chance(fit
         scored(np.nan).evaluate()
 
 
-def test_scores_rank_as_they_are_evaluated(fitted, clicks):
-    lists = clicks.rankings.test
-    found = fitted.scores(lists).query("strength == 1 and seed == 2")
-    assert found["document"].tolist() == lists.document.tolist()
-    scores, labels, where = lists.padded(found["score"].to_numpy(), lists.label)
-    ours = fitted.evaluate(lists).query("strength == 1 and seed == 2")["ndcg@10"].item()
-    assert ndcg(scores, labels, where=where).mean() == pytest.approx(ours)
-
-
 @pytest.mark.parametrize("record", ["cells", "sessions"])
 def test_clicks_are_logs_of_a_split_and_lane(record):
     rankings, lanes = tt.stand_in("mslr30k", queries=30, top=6), {"eta": [0, 1]}
@@ -117,20 +109,10 @@ def test_clicks_are_logs_of_a_split_and_lane(record):
     assert tt.fit(many, "pbm").examination()["estimate"].iloc[5] > 0.7
 
 
-@pytest.mark.parametrize(
-    ("ranker", "training"),
-    [
-        ("linear", None),
-        ("deep", {"learning_rate": 0.01, "epochs": 2}),
-        ("linear", {"steps": None, "epochs": 2}),
-        ("lambdamart", {"trees": 5}),
-        ("svm", None),
-    ],
-)
-def test_each_ranker_ranks_documents_of_high_labels_first(ranker, training):
-    policy = tt.policy(ranker, **({} if training is None else {"training": training}))
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_each_ranker_ranks_documents_of_high_labels_first(ranker):
     rankings = tt.stand_in("mslr30k", queries=60, top=8)
-    clicks = tt.simulate(rankings, policy=policy, sessions=100)
+    clicks = tt.simulate(rankings, policy=ranker, sessions=100)
     ranked = pd.read_parquet(clicks.files["policy"])
     assert ranked.query("split == 'train'")[["relevance", "score"]].corr().iloc[0, 1] > 0.1
 
@@ -232,8 +214,8 @@ def test_a_click_model_of_ones_own_is_fitted_to_a_frame_under_its_name(tmp_path)
     assert repr(own) == "<Browsing fitted to 2 query-document pairs>"
     assert own.examination().equals(ours.examination())
     own.save(tmp_path / "fit.parquet")
-    loaded = tt.load(tmp_path / "fit.parquet", model=Browsing()).relevance()
-    assert loaded["estimate"].tolist() == own.relevance()["estimate"].to_pylist()
+    with pytest.raises(tt.InputError, match="model: 'Browsing'"):
+        tt.load(tmp_path / "fit.parquet")
     both = pages.append_column("query", pa.array([*range(5), *range(5)]))
     assert sorted(tt.compare(both, ["pbm", Browsing()])["model"].to_pylist()) == ["Browsing", "pbm"]
 
@@ -287,8 +269,6 @@ def test_lists_have_the_features_that_a_tower_was_fitted_to(fitted, clicks):
     test = clicks.rankings.test
     with pytest.raises(tt.InputError, match="of their 9 features the tower would read 9, and was"):
         fitted.evaluate(replace(test, features=test.features[:, :9]))
-    with pytest.raises(tt.InputError, match="lists: 'x' was given"):
-        fitted.evaluate("x")
 
 
 @dataclass(frozen=True)
@@ -357,9 +337,9 @@ def test_a_wrong_argument_is_named(clicks, change, message):
         ({"relevance": tt.Tower(Scaled, scale=-1)}, "tower.scale: -1 "),
     ],
 )
-def test_a_wrong_part_is_named_at_once(part, message):
+def test_a_wrong_part_is_named(clicks, part, message):
     with pytest.raises(tt.InputError, match=message):
-        tt.TwoTower(**part)
+        tt.fit(clicks, tt.TwoTower(**part))
 
 
 @pytest.mark.parametrize(
@@ -368,8 +348,6 @@ def test_a_wrong_part_is_named_at_once(part, message):
         ({"policy": tt.policy(strengt=1)}, "policy.strengt: unknown setting"),
         ({"policy": "exprt"}, "policy.ranker: .*'svm'; did you mean 'expert'"),
         ({"policy": ["expert", "linear"]}, "policy: .* was given"),
-        ({"policy": tt.policy(training={"cost": 1})}, "policy.training: .*'expert' sorts by rel"),
-        ({"policy": tt.policy("deep", training=3)}, "policy.training: 3 is not allowed"),
         ({"user": "pbm"}, "user: 'pbm' is unknown .*'position_based', its full name"),
         ({"seed": "a"}, "seed: 'a' is out of range"),
         ({"seed": -1}, "seed: -1 is out of range"),

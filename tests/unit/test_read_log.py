@@ -134,8 +134,7 @@ def test_frames_of_all_sorts(rows):
             log.count().frame(),
             tt.compare(log, ["pbm"]),
         ]
-        found = tt.identify(log)
-        answers += [found.components, found.weakest]
+        answers.append(tt.identify(log).components)
         assert all(isinstance(each, kind) for each in answers)
         relevance = answers[0] if isinstance(answers[0], pd.DataFrame) else answers[0].to_pandas()
         pd.testing.assert_frame_equal(relevance, expected)
@@ -290,7 +289,6 @@ def test_bias_columns_are_those_of_the_source(rows):
     assert components.tolist() == [1, 1]
     assert len(found.swaps) == 1
     assert {"query", "document", "position", "device", "position_to", "cost"} <= set(found.swaps)
-    assert found.merges is None
     with pytest.raises(InputError, match=r"bias: 'position' \(expected a list"):
         tt.identify(rows, bias="position")
 
@@ -320,28 +318,6 @@ def test_positions_are_a_bias_feature_under_another_name(tmp_path):
     assert log.count([*CELL, "shown_at"]).frame()[columns].to_numpy().tolist() == expected
     assert log.count().frame()["impressions"].tolist() == [2, 2]
     assert log.count().write(tmp_path / "cells.parquet") == log.pages == 2
-
-
-def test_a_log_of_pages_is_tested_by_its_counts(tmp_path):
-    pages = {"documents": [["a", "b"], ["b", "a"]], "clicks": [[1, 0], [1, 0]]}
-    pages["device"] = [["x", "x"], ["y", "y"]]
-    assert tt.identify(pa.table(pages)).identified
-    assert tt.identify(pa.table(pages), bias=["position", "device"]).identified is False
-
-
-def test_the_weakest_link_by_hand():
-    """Positions 1 and 2 share a document with many clicks, 2 and 3 one with few."""
-    log = pd.DataFrame({
-        "query": 1, "document": ["a", "a", "b", "b"], "position": [1, 2, 2, 3],
-        "impressions": 1000, "clicks": [400, 200, 3, 1],
-    })  # fmt: skip
-    weakest = tt.identify(log).weakest
-    assert weakest[["position", "position_with"]].to_numpy().tolist() == [[2, 3]]
-    assert weakest["clicks"].item() == pytest.approx(3 * 1 / 4)
-    assert weakest["error"].item() == pytest.approx((1 / 3 + 1) ** 0.5)
-    assert weakest["swaps"].item() == pytest.approx(4 / (1 / 3 + 1))
-    assert weakest["share"].item() == pytest.approx(1)
-    assert tt.identify(log.iloc[[0, 2]]).weakest is None
 
 
 # Fits

@@ -73,7 +73,7 @@ def test_commands_have_the_rule(tmp_path, capsys):
         check_dtype=False,
         check_index_type=False,
     )
-    strength = [str(tt.identify(each).weakest) for each in (log, tmp_path / "kept.csv")]
+    strength = [str(tt.identify(each)) for each in (log, tmp_path / "kept.csv")]
     assert strength[0] == strength[1]
     check_settings("rows", {"seen": "clicked+1"}, "reading")
     to_log(tmp_path / "log.csv", tmp_path / "log.parquet", format="rows", seen="clicked+1")
