@@ -7,9 +7,9 @@ import tracemalloc
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from twotowers.analysis.column_counts import any_log, count_columns
 
 from tests.streams import cells_of
-from twotowers.analysis.column_counts import any_log, count_columns
 from twotowers.errors import LONGEST, InputError
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.formats.yandex import read as read_yandex

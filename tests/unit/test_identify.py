@@ -97,7 +97,7 @@ def test_rows_pages_and_cells_are_counted_alike(tmp_path, capsys):
         (log(APART), {"feature": ["documnet"]}, "documnet.*did you mean 'document'"),
         (log(APART, device="phone"), {"bias": ["device"]}, "all rows have phone .*two bias"),
         (log(APART, impressions=0), {}, "the log is empty"),
-        (log(APART, impressions=5, clicks=[0, 1, 5, 6, 0, 9]), {}, "row 4: 6 clicks on 5 imp"),
+        (log(APART, impressions=5, clicks=[0, 1, 5, 6, 0, 9]), {}, "row 4: 6 clicks in 5 imp"),
     ],
 )
 def test_wrong_columns_and_rows_are_named(table, options, message):

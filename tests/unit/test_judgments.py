@@ -193,7 +193,7 @@ def test_what_judgments_cannot_do_is_named_before_the_fit(tmp_path, monkeypatch,
 def test_ids_with_several_lines_are_refused_by_a_format_of_lines(tmp_path):
     log = pages(300).assign(document=lambda rows: rows["document"] + "\n")
     judged = tt.fit(log, "dctr").judgments()
-    with pytest.raises(tt.InputError, match="document: .*several lines"):
+    with pytest.raises(tt.InputError, match=r"document: .*several lines"):
         judged.write(tmp_path / "out", "ranklib")
     assert not (tmp_path / "out").exists()
 
