@@ -13,7 +13,6 @@ import twotowers as tt
 from tests.simulated_logs import rows_of
 from twotowers.commands.main import main
 from twotowers.errors import InputError
-from twotowers.experiment.components import component_of
 from twotowers.files import batches
 from twotowers.files.yamls import line_of
 
@@ -531,13 +530,6 @@ def test_what_stays_refused_says_what_it_saw(log, name, change, message, tmp_pat
 def test_position_is_no_further_column(log):
     with pytest.raises(InputError, match=r"'position' is read anyway .*names those of the bias"):
         tt.read_log(log, bias=["position"])
-
-
-def test_a_method_may_have_options_of_any_kind():
-    def trained(task, prior=2.0, *, rate=0.1):
-        """A method with an option that is no keyword only."""
-
-    assert {*component_of("methods", trained).options.model_fields} == {"prior", "rate"}
 
 
 def test_a_key_that_is_written_out_comes_before_one_of_its_form(tmp_path):

@@ -344,8 +344,6 @@ def test_a_model_may_be_an_object_or_the_name_of_a_file(rows):
 def test_unknown_options_are_refused_by_name(rows):
     with pytest.raises(InputError, match=r"fit: 'priors' is no option .*did you mean 'prior'"):
         tt.fit(rows, "pbm", priors=None)
-    with pytest.raises(InputError, match=r"judgments: 'thresholds' is no option .*'grades'"):
-        tt.fit(rows, "pbm").judgments(thresholds=[0.1])
     with pytest.raises(InputError, match="steps: 0 is out of range"):
         tt.propensities(rows).swaps(pages=10, steps=0)
 
@@ -436,20 +434,6 @@ def test_pages_longer_than_the_fit(rows):
     with pytest.raises(InputError, match="a page shows 3 documents"):
         tt.fit(rows, "pbm", positions=2)
     assert tt.fit(rows[rows["rank"] < 3], "pbm", positions=3).evaluate(rows)["perplexity"] > 1
-
-
-def test_saved_fits_of_own_models_are_loaded_with_the_model(rows, tmp_path):
-    class Own(UserBrowsing):
-        """A model of the caller's."""
-
-    fitted = tt.fit(rows, Own())
-    fitted.save(tmp_path / "own.parquet")
-    with pytest.raises(InputError, match="is no model"):
-        tt.load(tmp_path / "own.parquet")
-    with pytest.raises(InputError, match="the model 'pbm' was given, and the fit is of 'Own'"):
-        tt.load(tmp_path / "own.parquet", model=tt.PositionBased())
-    again = tt.load(tmp_path / "own.parquet", model=Own())
-    pd.testing.assert_frame_equal(again.examination(), fitted.examination())
 
 
 def test_errors_of_differences_hold_the_truth():
