@@ -286,7 +286,7 @@ def test_what_is_written_beside_a_target_never_replaces_the_log(log, tmp_path, c
     [
         ("compare --fitted f.parquet --test .5", "expected no --test"),
         ("compare --fitted f.parquet --prior 5", "expected no --prior"),
-        ("fit --model PBM", "did you mean 'pbm'?"),
+        ("fit --model pmb", "did you mean 'pbm'?"),
         ("fit --prior chosen --prior-mean .1", "a mean of its own"),
     ],
 )

@@ -57,7 +57,23 @@ def compare(
     """
     log = as_log(log)
     check_pages(log)
-    fits, held_out = _fitted(log, list(models), prior, test, seed)
+    models = list(models)
+    fits = [each for each in models if isinstance(each, Fit)]
+    if not models or 0 < len(fits) < len(models):
+        raise InputError(
+            f"{len(fits)} fits among {len(models)} models",
+            field="models",
+            expected="one model or more, all of them fitted or none",
+        )
+    held_out = log
+    if not fits:  # All is checked before the first fit.
+        check_range(test, field="test", low=0.001, high=0.999)
+        prior_of(prior)
+        if not all(fitted_model(each)[1].gaps for each in models):
+            log = log.closed()  # All predict the same pages.
+        part, held_out = log.split({"train": 1 - test, "test": test}, seed=seed).values()
+        how: dict[str, Any] = {"prior": prior, "positions": log.longest}
+        fits = [fit_click_model(part, each, **how) for each in models]
     table = predictions(fits, held_out)
     return native(pa.Table.from_pandas(table, preserve_index=False), log.kind)
 
@@ -85,32 +101,3 @@ def predictions(fits: Sequence[Fit], log: ClickLog) -> pd.DataFrame:
     table["behind"], table["error"] = zip(*behind, strict=True)
     table.loc[best, "error"] = np.nan
     return table.sort_values("log_likelihood", ascending=False, kind="stable")
-
-
-def _fitted(
-    log: ClickLog,
-    models: list[str | CellModel | PageModel | Fit],
-    prior: tuple[float, float] | str | None,
-    test: float,
-    seed: int,
-) -> tuple[list[Fit], ClickLog]:
-    """The fits to compare, and the pages to compare them on."""
-    saved = [each for each in models if isinstance(each, Fit)]
-    others = [each for each in models if not isinstance(each, Fit)]
-    if not models or (saved and others):
-        raise InputError(
-            f"{len(saved)} fits among {len(models)} models",
-            field="models",
-            expected="one model or more, all of them fitted or none",
-        )
-    if saved:
-        return saved, log
-    check_range(test, field="test", low=0.001, high=0.999)
-    prior_of(prior)  # All is checked before the first fit.
-    if not all(fitted_model(each)[1].gaps for each in others):  # All predict the same pages.
-        log = log.closed()
-    parts = log.split({"train": 1 - test, "test": test}, seed=seed)
-    fits = [
-        fit_click_model(parts["train"], each, prior=prior, positions=log.longest) for each in others
-    ]
-    return fits, parts["test"]

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,37 @@ from typing import Any
 from twotowers.errors import TRY, InputError
 from twotowers.files.artefacts import check_target
 from twotowers.fits.defaults import BIAS
-from twotowers.logs.click_log import BOTS, ClickLog, read_log
+from twotowers.logs.click_log import ClickLog, read_log
 from twotowers.logs.layouts import USUAL, parts_of
 from twotowers.logs.opening import FORMATS
 
-SETTINGS = ("page", "encoding", "lanes", "clicks", "first", "gaps", "split", "strays", "repeats",
-            "ids", "seen", "actions", "shown")  # fmt: skip
-"""Names that an option shares with a setting of the reader (`twotowers.logs.opening`)."""
+READER: Mapping[str, Mapping[str, Any]] = {
+    "format": {"choices": [*FORMATS], "help": "its format"},
+    "encoding": {"help": "of csv files that are not in UTF-8, such as latin-1"},
+    "page": {
+        "nargs": "+", "metavar": "COLUMN", "help": "for rows: columns that tell pages apart",
+    },
+    "clicks": {"help": "for pages: flags, or documents (the clicked ones)"},
+    "first": {"type": int, "help": "for rows: the number of the first position (1)"},
+    "gaps": {
+        "help": "for rows with missing positions: keep the others, close, or error (keep)",
+    },
+    "ids": {"help": "for wscd: numbers, or text"},
+    "actions": {"nargs": "+", "metavar": "ACTION", "help": "for ubi: which are clicks"},
+    "shown": {"help": "for ubi: hits, impressions, or which action is one"},
+    "seen": {
+        "metavar": "clicked+N",
+        "help": "leave out documents more than N below the lowest click of a page",
+    },
+    "strays": {"help": "for pages, ubi, yandex and wscd: stray clicks: drop, or error"},
+    "ordered": {
+        "action": "store_true", "help": "the pages of the file are in the order of time",
+    },
+    "bots": {"help": "users whose clicks are out of line: keep, or drop"},
+    "repeats": {"help": "further clicks on a document: drop, or error"},
+    "memory": {"help": "to use, such as 8GB; what exceeds it is in a file"},
+}  # fmt: skip
+"""Options that are arguments of `read_log`, but for `listed`, which commands call clicks."""
 FORMAT_HELP = "formats:\n" + "\n".join(
     f"  {name:<10}{each.layout}" for name, each in FORMATS.items()
 )
@@ -44,36 +68,11 @@ def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     group = parser.add_argument_group(
         "how to read the log", "The format and the columns are recognised unless they are given."
     )
-    group.add_argument("--format", choices=[*FORMATS], help="its format")
     group.add_argument(
         "--column", action="append", metavar="OURS=THEIRS", help="the name of a column in the file"
     )
-    group.add_argument("--encoding", help="of csv files that are not in UTF-8, such as latin-1")
-    group.add_argument(
-        "--page", nargs="+", metavar="COLUMN", help="for rows: columns that tell pages apart"
-    )
-    group.add_argument("--clicks", help="for pages: flags, or documents (the clicked ones)")
-    group.add_argument("--first", type=int, help="for rows: the number of the first position (1)")
-    group.add_argument(
-        "--gaps", help="for rows with missing positions: keep the others, close, or error (keep)"
-    )
-    group.add_argument("--ids", help="for wscd: numbers, or text")
-    group.add_argument("--actions", nargs="+", metavar="ACTION", help="for ubi: which are clicks")
-    group.add_argument("--shown", help="for ubi: hits, impressions, or which action is one")
-    group.add_argument(
-        "--seen",
-        metavar="clicked+N",
-        help="leave out documents more than N below the lowest click of a page",
-    )
-    group.add_argument(
-        "--strays", help="for pages, ubi, yandex and wscd: stray clicks: drop, or error"
-    )
-    group.add_argument(
-        "--ordered", action="store_true", help="the pages of the file are in the order of time"
-    )
-    group.add_argument("--bots", help="users whose clicks are out of line: keep, or drop")
-    group.add_argument("--repeats", help="further clicks on a document: drop, or error")
-    group.add_argument("--memory", help="to use, such as 8GB; what exceeds it is in a file")
+    for name, how in READER.items():
+        group.add_argument(f"--{name}", **how)
     return group
 
 
@@ -90,16 +89,18 @@ def add_bias(parser: argparse.ArgumentParser) -> None:
 
 def log_of(options: argparse.Namespace) -> ClickLog:
     """The log that the options name."""
-    settings: dict[str, Any] = {name: getattr(options, name, None) for name in SETTINGS}
-    settings["listed"] = settings.pop("clicks")
+    settings = {
+        name: value
+        for name, value in vars(options).items()
+        if name in (*READER, "lanes", "split") and value is not None
+    }
+    if "clicks" in settings:
+        settings["listed"] = settings.pop("clicks")
     columns = _columns(options.column)
     # Columns whose names are ours are read without being asked for.
-    asked = (getattr(options, name, None) or () for name in ("bias", "feature", "bias_features"))
-    further = [name for name in {*chain(*asked)} & {*columns} if name not in USUAL]
-    settings["bias"] = sorted(further) or None
-    settings |= {"format": options.format, "ordered": options.ordered}
-    settings["bots"] = options.bots or BOTS[0]
-    settings |= {"memory": options.memory} if options.memory else {}
+    asked = (getattr(options, name, None) or () for name in ("bias", "feature"))
+    if further := sorted(name for name in {*chain(*asked)} & {*columns} if name not in USUAL):
+        settings["bias"] = further
     return read_log(options.log, columns=columns, **settings)
 
 
@@ -148,7 +149,7 @@ def as_typed(error: InputError, command: str) -> str:
         'split=train/part-0.csv: the log is empty'
     """
     text, *_ = str(error).partition(TRY)
-    text = re.sub(rf"\b({'|'.join(SETTINGS)})=('?)([\w-]+)\2(?![\w/\\])", r"--\1 \3", text)
+    text = re.sub(rf"\b({'|'.join(READER)})=('?)([\w-]+)\2(?![\w/\\])", r"--\1 \3", text)
     text = text.replace("`columns`", "--column OURS=THEIRS")
     if not error.settings:
         return text

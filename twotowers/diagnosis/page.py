@@ -195,25 +195,16 @@ def number(value: Any) -> str:
         >>> number(1234567), number(0.04567), number(12.345), number(None), number(float("inf"))
         ('1,234,567', '0.0457', '12.3', '–', '∞')
         >>> number(-0.0), number(12), number(1.4e14)
-        ('0', '12', '1.4e14')
+        ('0', '12', '1.4e+14')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, str):
         return value
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    value = value or abs(value)  # no negative zero
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if isinstance(value, int) or 1000 <= abs(value) < 1e7:
-        text = f"{value:,.0f}"
-    elif abs(value) >= 1e7 or 0 < abs(value) < 0.0001:
-        text = f"{value:.1e}".replace("e+", "e").replace("e0", "e").replace("e-0", "e-")
-    else:
-        digits = 2 - math.floor(math.log10(abs(value))) if value else 0
-        text = f"{value:.{max(min(digits, 5), 0)}f}"
-    return text.replace("-", "−")
+    value = value or 0  # no negative zero
+    whole = isinstance(value, int) or 1000 <= abs(value) < 1e7
+    text = f"{value:,.0f}" if whole else f"{value:.3g}"
+    return text.replace("-", "−").replace("inf", "∞")
 
 
 def interval(low: Any, high: Any) -> str:
@@ -221,7 +212,7 @@ def interval(low: Any, high: Any) -> str:
 
     Example:
         >>> interval(0.5, 1.25), interval(1e-9, 1e9), interval(None, None)
-        ('0.500 to 1.25', 'anything', '')
+        ('0.5 to 1.25', 'anything', '')
     """
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""

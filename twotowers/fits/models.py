@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.experiment.components import component_of, components, find
 from twotowers.models.mixed import Mixed
 from twotowers.models.names import MODELS
@@ -18,14 +18,10 @@ def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickMode
     if isinstance(given, ClickModel):
         own = component_of("models", type(given))
     elif isinstance(given, str | type):
-        try:
-            own = find("models", MODELS.get(given, given) if isinstance(given, str) else given)
-            given = own.build()
-        except InputError as error:
-            if error.field is not None or isinstance(given, type):
-                raise
-            expected = nearest(given.lower(), {*MODELS, *_fitted_kinds()})
-            raise InputError(error.message, field="model", expected=expected) from None
+        if isinstance(given, str) and given not in MODELS:
+            check_choice(given, [*MODELS, *components("models")], field="model")
+        own = find("models", MODELS.get(given, given) if isinstance(given, str) else given)
+        given = own.build()
     else:
         raise InputError(
             f"a {type(given).__name__} was given", field="model", expected="a name or a click model"
@@ -36,23 +32,10 @@ def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickMode
 def fitted_model(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickModel]:
     """`model_of`; InputError if gradient descent alone fits it, to features."""
     name, model = model_of(given)
-    if not _is_fitted(model):
+    if model.counts is None and model.expectations is None:
         raise InputError(
             f"{name} has neither counts nor expectations",
             field="model",
             expected="a model that counting or EM fits",
         )
     return name, model
-
-
-def _is_fitted(model: ClickModel) -> bool:
-    return model.counts is not None or model.expectations is not None
-
-
-def _fitted_kinds() -> list[str]:
-    """The names of models that a log can be fitted by."""
-    return [
-        name
-        for name, each in components("models").items()
-        if not each.required and _is_fitted(each.holds())
-    ]
