@@ -17,8 +17,7 @@ from twotowers.errors import InputError, check_names
 from twotowers.experiment.own_log import TRAINING, Divided, OwnLog, checked_positions
 from twotowers.experiment.parts import relevance_tower
 from twotowers.fits.models import model_of
-from twotowers.fits.tower_files import column_of
-from twotowers.fits.towers import UNCOUNTED, LogTowers
+from twotowers.fits.towers import UNCOUNTED, LogTowers, parameters_of
 from twotowers.jobs.fit import fit_lanes
 from twotowers.logs.click_log import as_log
 from twotowers.logs.described import inputs_of
@@ -144,16 +143,16 @@ def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> 
             parts=setting.model.parts,
         )
         towers = built(task)
-        leaves, structure = jax.tree_util.tree_flatten_with_path(nnx.state(towers))
         try:
             values = [
-                arrays[column_of(seed, where)].to_numpy().reshape(each.shape).astype(each.dtype)
-                for where, each in leaves
+                arrays[name].to_numpy().reshape(each.shape).astype(each.dtype)
+                for name, each in parameters_of(towers, seed).items()
             ]
         except (KeyError, ValueError):
             raise InputError(
                 "its parameters are not those of its model", path=path, expected="a saved fit"
             ) from None
+        structure = jax.tree_util.tree_structure(nnx.state(towers))
         nnx.update(towers, jax.tree_util.tree_unflatten(structure, values))
         fitted.append(predicting(towers))
     read = Divided({}, features, pairs, bias)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from scipy.special import expit, xlogy
 
 from twotowers.claims.metrics import perplexities
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.own_log import Divided
+from twotowers.files.artefacts import atomic
 from twotowers.fits.fit import means_of
 from twotowers.fits.reduction import pages_to_predict, predictions, shown_with
 from twotowers.jobs.gates import fall_at_limit, totals
-from twotowers.logs.click_log import ClickLog, as_log
+from twotowers.logs.click_log import ClickLog, as_log, check_out
 from twotowers.logs.counts import Counts
 from twotowers.logs.described import inputs_of
 from twotowers.logs.features import KEYS, rows_of
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
     from twotowers.experiment.settings import Setting
 
 
+TOWERS = "towers"
+"""The key of a saved fit's metadata."""
 STILL_FALLING = 1e-3
 """By more than this share, a loss fell in the last tenth of the epochs."""
 UNCOUNTED = Counts(np.zeros(0), np.zeros(0))
@@ -261,17 +267,45 @@ class LogTowers:
         yield "position bias here has no interval; `twotowers propensities` has one"
 
     def save(self, path: str | Path) -> None:
-        """Write the fit, all or nothing: a parquet file (`twotowers.fits.tower_files`).
+        """Write the fit, all or nothing: a parquet file, which `load` reads.
 
-        `load` reads it. The features of documents are not in it.
+        It has one row, and a column per array of parameters, such as `seed 0 ['bias']...`. `mean`
+        and `scale` are of the features, `bias mean` and `bias scale` of further features of places;
+        `query` and `document` name the pairs of a tower with a parameter per pair. The metadata has
+        the model, the names of the features, and the number of positions. The features of documents
+        are not in it.
 
         Raises:
             InputError: another ending, no such folder, or the file is the log itself; or the
                 towers are no likelihood's, or of a class that is no file of twotowers/towers.
         """
-        from twotowers.fits.tower_files import save_towers  # here: it builds towers
-
-        save_towers(self, path)
+        check_out(path, self.log, ".parquet")
+        read, positions = self.read, self.setting.log.positions
+        about: dict[str, Any] = {"model": self.model, "positions": positions, "seeds": self.seeds}
+        arrays: dict[str, Any] = {}
+        if read.features is not None:
+            about["features"] = read.features.scales.names
+            about["called"] = {name: read.features.called.get(name, name) for name in KEYS}
+            arrays |= {"mean": read.features.scales.mean, "scale": read.features.scales.scale}
+        if read.bias is not None:
+            about["bias"] = read.bias.names
+            arrays |= {"bias mean": read.bias.mean, "bias scale": read.bias.scale}
+        if "pair" in self.setting.model.needs:
+            arrays |= {name: read.pairs[name] for name in KEYS}
+        try:
+            for seed, result in zip(self.seeds, self.fitted, strict=True):
+                named = parameters_of(result.towers, seed).items()
+                arrays |= {name: np.ravel(each) for name, each in named}
+            known = {TOWERS: json.dumps(about)}
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{self!r} cannot be saved",
+                field="model",
+                expected="towers of twotowers/towers, fitted by likelihood",
+            ) from None
+        with atomic(path) as temporary:
+            columns = {name: pa.array([np.asarray(each)]) for name, each in arrays.items()}
+            pq.write_table(pa.table(columns).replace_schema_metadata(known), temporary)
 
     def _measured(self, split: Split) -> pd.DataFrame:
         rows = []
@@ -330,6 +364,15 @@ class LogTowers:
         place = np.broadcast_to(np.arange(pages.pair.shape[1]), pages.pair.shape)
         sessions = [Sessions(page, place, pages.clicks, pages.where, page)]
         return Split(inputs, pages.where, None, UNCOUNTED, sessions), pages
+
+
+def parameters_of(towers: Any, seed: int) -> dict[str, Any]:
+    """The arrays of parameters, in the order of the state, by the columns of a saved fit."""
+    from flax import nnx
+    from jax.tree_util import keystr, tree_flatten_with_path  # here: `Fit` needs no JAX
+
+    leaves, _ = tree_flatten_with_path(nnx.state(towers))
+    return {f"seed {seed} {keystr(where)}": each for where, each in leaves}
 
 
 def measures_of_cells(found: Fitted, split: Split) -> dict[str, float]:
