@@ -165,7 +165,7 @@ def test_judgments_of_a_loaded_fit_do_not_know_its_log(tmp_path):
     assert "a fit that was loaded does not know its log" in "\n".join(judged.lines())
 
 
-@pytest.mark.parametrize("arguments", [["--min-impressions", "0"], ["--model", "rctr"]])
+@pytest.mark.parametrize("arguments", [["--min-examinations", "-1"], ["--model", "rctr"]])
 def test_what_judgments_cannot_do_is_named_before_the_fit(tmp_path, monkeypatch, capsys, arguments):
     pages(30).to_csv(tmp_path / "log.csv", index=False)
     monkeypatch.setattr("twotowers.fits.fitting.fit_click_model", None)
@@ -194,7 +194,6 @@ def test_ids_with_several_lines_are_refused_by_a_format_of_lines(tmp_path):
         ({"grades": [0.5, 0.2]}, "rising thresholds"),
         ({"grades": [0.5, 1.2]}, "grades"),
         ({"min_examinations": -1}, "min_examinations"),
-        ({"min_impressions": 0}, "min_impressions"),
     ],
 )
 def test_bad_arguments_of_judgments_are_named(fitted, options, message):

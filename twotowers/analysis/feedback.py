@@ -117,9 +117,9 @@ class Feedback:
         """Whether ranks follow clicks."""
         return follow_clicks(self.test)
 
-    def curve(self, reference: int, level: float) -> Curve:
+    def curve(self, reference: int) -> Curve:
         """The curve that allows it (`twotowers.fitting.sequential`)."""
-        return fit_sequential(self.displays, reference=reference, level=level)
+        return fit_sequential(self.displays, reference=reference)
 
 
 def needed_columns(log: ClickLog, bias: Sequence[str]) -> list[str]:
@@ -158,7 +158,7 @@ def feedback_of(log: ClickLog, cells: Counts, bias: Sequence[str]) -> Feedback |
     )
 
 
-def by_user(curve: Curve, log: ClickLog, bias: Sequence[str], level: float = 0.95) -> Curve:
+def by_user(curve: Curve, log: ClickLog, bias: Sequence[str]) -> Curve:
     """The conditional curve with errors by user as well as by query, where users are known.
 
     Columns of `bias` are in the order of the curve's names.
@@ -179,7 +179,7 @@ def by_user(curve: Curve, log: ClickLog, bias: Sequence[str], level: float = 0.9
             "clicks": counts.clicks,
         }
     )
-    return cluster_by_user(curve, rows, level=level)
+    return cluster_by_user(curve, rows)
 
 
 def seconds_of(times: pa.Array, log: ClickLog) -> np.ndarray:

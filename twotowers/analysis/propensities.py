@@ -78,7 +78,6 @@ class Propensities(Drawn):
         counts: clicks and impressions of pairs that were shown at several positions.
         log: the log, which `write` does not replace.
         seen: what the reader counted, such as clicks that it left out.
-        level: of the intervals.
         feedback: whether ranks follow clicks; None if that was not asked, or cannot be known.
         conditional: the conditional curve, where the sequential one is given instead.
     """
@@ -89,7 +88,6 @@ class Propensities(Drawn):
     counts: PairCounts
     log: ClickLog | None = None
     seen: Mapping[str, int] = field(default_factory=dict)
-    level: float = 0.95
     feedback: Feedback | None = None
     conditional: Curve | None = None
 
@@ -98,10 +96,10 @@ class Propensities(Drawn):
 
         Returns:
             a frame: the bias columns; estimate (the ratio to the reference; of `odds` a ratio of
-            odds), error (standard error of its logarithm), low and high (the interval of `level`),
-            swaps (the effective number of clicks on swapped documents behind it), queries (the
-            effective number of queries), and reason (why there is no estimate, or why to doubt it).
-            Where the sequential curve was chosen, also `conditional`, the estimate that was not.
+            odds), error (standard error of its logarithm), low and high (95 %), swaps (the
+            effective number of clicks on swapped documents behind it), queries (the effective
+            number of queries), and reason (why there is no estimate, or why to doubt it). Where the
+            sequential curve was chosen, also `conditional`, the estimate that was not.
         """
         return native(self._table(), self.kind)
 
@@ -248,7 +246,7 @@ class Propensities(Drawn):
         )
         head, labels = ", ".join(self.bias), curve.labels
         width = max(len(head), *map(len, labels))
-        yield f"{head:<{width}}  examination  interval of {100 * self.level:.3g} %"
+        yield f"{head:<{width}}  examination  interval of 95 %"
         top = np.nanmax(np.append(curve.estimate, 1.0))
         for k, label in enumerate(labels):
             if not np.isfinite(curve.estimate[k]):
@@ -325,7 +323,7 @@ def check_links(estimator: str) -> None:
 
 
 def propensities(
-    log: object, *, bias: Sequence[str] = BIAS, estimator: str = AUTOMATIC, level: float = 0.95
+    log: object, *, bias: Sequence[str] = BIAS, estimator: str = AUTOMATIC
 ) -> Propensities:
     """How much less a document is examined at each position than at the first.
 
@@ -342,7 +340,6 @@ def propensities(
         estimator: "automatic", which chooses between "conditional" and "sequential"; "odds" (the
             conditional logit: ratios of odds, for users whose log-odds add up); "all_pairs",
             "adjacent_chain" or "pivot_one" (intervention harvesting).
-        level: of the intervals, in [.5, .999].
 
     Returns:
         estimates with intervals. A factor without an estimate has a reason instead.
@@ -358,7 +355,6 @@ def propensities(
         [1.0, 0.5]
     """
     check_choice(estimator, NAMES, field="estimator")
-    check_range(level, field="level", low=0.5, high=0.999)
     bias = check_names(bias, field="bias")
     log = as_log(log)
     ordered = estimator in (AUTOMATIC, SEQUENTIAL)
@@ -376,13 +372,13 @@ def propensities(
             expected="a log of pages with positions, or 'conditional'",
         )
     name = CONDITIONAL if ordered else estimator
-    curve = ESTIMATORS[name](counts, reference=reference, level=level)
+    curve = ESTIMATORS[name](counts, reference=reference)
     if name == CONDITIONAL:
-        curve = by_user(curve, log, bias, level)
-    answer = Propensities(curve, name, tuple(bias), counts, log, cells.seen, level, feedback)
+        curve = by_user(curve, log, bias)
+    answer = Propensities(curve, name, tuple(bias), counts, log, cells.seen, feedback)
     if feedback is None or not (estimator == SEQUENTIAL or feedback.detected):
         return answer
-    chosen = feedback.curve(reference, level)
+    chosen = feedback.curve(reference)
     return replace(answer, curve=chosen, estimator=SEQUENTIAL, conditional=curve)
 
 

@@ -44,33 +44,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=10.0,
         help="expected examinations that a judgment needs (10)",
     )
-    parser.add_argument(
-        "--min-impressions", type=int, default=1, help="impressions that a judgment needs (1)"
-    )
     add_prior(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Fit, grade and write; returns the exit status."""
     from twotowers.fits.fitting import fit_click_model
-    from twotowers.fits.judgments import grading, judgments_of
+    from twotowers.fits.judgments import checked_grades, judgments_of
     from twotowers.fits.models import fitted_model
     from twotowers.fits.reduction import check_of_documents
 
     # Options are checked before the fit, which may take minutes.
     if options.grades is not None and options.thresholds:
         raise InputError("both were given", field="--thresholds", expected="no --grades")
-    grades = grading(
-        grades=options.thresholds or (4 if options.grades is None else options.grades),
-        min_examinations=options.min_examinations,
-        min_impressions=options.min_impressions,
-    )
+    given = options.thresholds or (4 if options.grades is None else options.grades)
+    grades = checked_grades(given, options.min_examinations)
     check_of_documents(*fitted_model(options.model))
     prior = prior_of(options)
     log = opened(options)
     fitted = fit_click_model(log, options.model, prior=prior)
     show(*left_out(log.seen), *(() if log.counted else copied_lines(log)), *fitted.notes())
-    judged = judgments_of(fitted, grades)
+    judged = judgments_of(fitted, grades, options.min_examinations)
     show(*judged.lines())
     show(*(f"written to {path}" for path in judged.write(options.out, options.to)))
     return 0

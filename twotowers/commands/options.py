@@ -92,7 +92,7 @@ def log_of(options: argparse.Namespace) -> ClickLog:
     settings = {
         name: value
         for name, value in vars(options).items()
-        if name in (*READER, "lanes", "split") and value is not None
+        if name in (*READER, "lanes") and value is not None
     }
     if "clicks" in settings:
         settings["listed"] = settings.pop("clicks")

@@ -182,7 +182,7 @@ class Evidence:
     def sequential(self) -> Curve:
         """The curve that allows ranks to follow clicks."""
         assert self.feedback is not None
-        return self.feedback.curve(self.curve.reference, 0.95)
+        return self.feedback.curve(self.curve.reference)
 
     @property
     def curve(self) -> Curve:

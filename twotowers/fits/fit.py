@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from twotowers.claims.metrics import page_perplexities
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import atomic
-from twotowers.fits.judgments import EXAMINATIONS, GRADES, Judgments, grading, judgments_of
+from twotowers.fits.judgments import EXAMINATIONS, GRADES, Judgments, checked_grades, judgments_of
 from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, prior_check, warnings
 from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions, shown_with
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
@@ -166,10 +166,7 @@ class Fit:
         return table.sort_by(order)
 
     def judgments(
-        self,
-        grades: int | Sequence[float] = GRADES,
-        min_examinations: float = EXAMINATIONS,
-        min_impressions: int = 1,
+        self, grades: int | Sequence[float] = GRADES, min_examinations: float = EXAMINATIONS
     ) -> Judgments:
         """Graded relevance of documents, for search engines and evaluation tools.
 
@@ -181,7 +178,6 @@ class Fit:
                 by the lower end of relevance; ties have the lower grade), or rising thresholds of
                 relevance in [0, 1].
             min_examinations: those that a judgment needs (see `relevance`).
-            min_impressions: those that it needs.
 
         Raises:
             InputError: an argument is out of range, or the model tells no document from another.
@@ -193,7 +189,8 @@ class Fit:
             >>> fitted.judgments(grades=[0.3, 0.6]).frame()["grade"].to_pylist()
             [2, 0]
         """
-        return judgments_of(self, grading(grades, min_examinations, min_impressions))
+        checked = checked_grades(grades, min_examinations)
+        return judgments_of(self, checked, min_examinations)
 
     def examination(self) -> Native:
         """P(examined) at each position; in the user browsing model, also by the last click above.

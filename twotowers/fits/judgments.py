@@ -17,7 +17,7 @@ from itertools import groupby
 from numbers import Integral
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -150,55 +150,43 @@ class Judgments(Shown):
             )
 
 
-class Grading(NamedTuple):
-    """How relevance is graded; `grading` makes one."""
+def checked_grades(
+    grades: int | Sequence[float], min_examinations: float
+) -> int | tuple[float, ...]:
+    """The grades that `Fit.judgments` was given; InputError if an argument of it is out of range.
 
-    grades: int | tuple[float, ...]
-    min_examinations: float
-    min_impressions: int
-
-
-def grading(
-    grades: int | Sequence[float] = GRADES,
-    min_examinations: float = EXAMINATIONS,
-    min_impressions: int = 1,
-) -> Grading:
-    """The arguments of `Fit.judgments`, checked before a log is read.
-
-    >>> grading(grades=np.int64(3)).grades, grading(grades=np.array([0.25, 0.5])).grades
+    >>> checked_grades(np.int64(3), 10), checked_grades(np.array([0.25, 0.5]), 10)
     (3, (0.25, 0.5))
     """
     check_range(min_examinations, field="min_examinations", low=0, high=1e12)
-    check_range(min_impressions, field="min_impressions", low=1, high=1e12, whole=True)
     if isinstance(grades, Integral):
-        number = int(check_range(grades, field="grades", low=2, high=MOST_GRADES, whole=True))
-        return Grading(number, min_examinations, min_impressions)
+        return int(check_range(grades, field="grades", low=2, high=MOST_GRADES, whole=True))
     many = isinstance(grades, Iterable) and not isinstance(grades, str)
     values = list(grades) if many else []
     rising = [float(check_range(each, field="grades", low=0, high=1)) for each in values]
     if not rising or sorted(set(rising)) != rising:
         expected = "a number of grades, or rising thresholds of relevance"
         raise InputError(f"{grades!r}", field="grades", expected=expected)
-    return Grading(tuple(rising), min_examinations, min_impressions)
+    return tuple(rising)
 
 
-def judgments_of(fit: Fit, how: Grading) -> Judgments:
+def judgments_of(fit: Fit, grades: int | tuple[float, ...], min_examinations: float) -> Judgments:
     """Grade the relevance of documents; see `Fit.judgments`."""
     pairs = fit.relevances()
-    tried, shown = (np.asarray(pairs[name], float) for name in ("examinations", "impressions"))
-    kept = (tried >= max(how.min_examinations, 1e-9)) & (shown >= how.min_impressions)
+    tried = np.asarray(pairs["examinations"], float)
+    kept = tried >= max(min_examinations, 1e-9)
     left_out = len(fit.pairs) - int(kept.sum())
     pairs, tried = pairs.filter(pa.array(kept)), tried[kept]
     relevance, low, high = (np.asarray(pairs[name], float) for name in ("estimate", "low", "high"))
     clicked = np.asarray(pairs["clicks"]) > 0
-    by_low = not isinstance(how.grades, tuple)
-    if isinstance(how.grades, tuple):
-        thresholds = np.array(how.grades)
+    by_low = not isinstance(grades, tuple)
+    if isinstance(grades, tuple):
+        thresholds = np.array(grades)
         grade = np.searchsorted(thresholds, relevance, side="right")
     else:
         # The clicked ones in equal parts. A tie has the lower grade.
         low = np.round(low, DIGITS)
-        shares = np.arange(how.grades - 1) / (how.grades - 1)
+        shares = np.arange(grades - 1) / (grades - 1)
         thresholds = np.quantile(low[clicked], shares) if clicked.any() else 0 * shares
         thresholds[0] = 0
         grade = np.maximum(np.searchsorted(thresholds, low, side="left"), 1)
