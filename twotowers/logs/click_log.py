@@ -84,11 +84,6 @@ class ClickLog(Log):
         """Whether it has counts of query, document and position only, and no pages."""
         return FORMATS[self.layout.format].counted
 
-    @property
-    def was_read(self) -> bool:
-        """Whether the source was read."""
-        return self._held is not None
-
     def reading(self, bias: Sequence[str] = ()) -> dict[str, Any]:
         """The format, the settings of its reader, and the names of columns.
 
