@@ -25,7 +25,7 @@ from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.testing import together
 from twotowers.intervals import Tested, interval
-from twotowers.logs.counted import Counts
+from twotowers.logs.counted import Counts, key_of
 from twotowers.logs.features import KEYS, keys_of, rows_of
 from twotowers.randomness import some, stream
 
@@ -125,32 +125,25 @@ def tower_test(
     rng = stream("diagnosis, towers")
     query, first = cells.groups(["query"])
     kept = some(np.diff(first, append=len(query)), MOST_ROWS, rng)
-    rows = cells.where(kept[query]).count([*KEYS, *bias]).table().to_pandas()
-    rows = rows.astype({"impressions": float, "clicks": float})
-    factor = counts.names.assign(factor=np.arange(counts.factors))
-    rows = rows.merge(factor, on=bias)
-    numbers = list(features.columns[len(keys_of(features)) :])
-    place = rows_of(features, rows)
-    known = place >= 0
-    rows = rows.join(features[numbers].iloc[place].set_axis(rows.index))
-    shown = rows["impressions"].to_numpy(float)
+    rows = cells.where(kept[query]).count([*KEYS, *bias])
+    pair, start = rows.groups(KEYS)
+    place = rows_of(features, rows.where(start).table().select(list(KEYS)).to_pandas())
+    known, shown = (place >= 0)[pair], rows.impressions.astype(float)
     if not known.any():
         raise InputError(
             "no query-document pair of the log has features",
             field="features",
             expected=f"{' and '.join(keys_of(features))} as in the log",
         )
-    rows = rows[known & (shown > 0)].sort_values([*KEYS, "factor"], kind="stable")
-    pair = rows.groupby(list(KEYS), sort=False).ngroup().to_numpy()
-    own = PairCounts.of_arrays(
-        pair,
-        rows["factor"].to_numpy(),
-        rows["impressions"].to_numpy(),
-        rows["clicks"].to_numpy(),
-        query=pd.factorize(rows["query"])[0],
-        factors=counts.factors,
-        every=True,
+    every, own = (
+        key_of({name: each.columns[name] for name in bias}, each.ids) for each in (cells, rows)
     )
-    values = rows[numbers].to_numpy(float)[own.starts]
+    factor = np.searchsorted(np.unique(every), own)
+    used = known & (shown > 0)
+    columns = (each[used] for each in (pair, factor, shown, rows.clicks))
+    of_queries = {"query": rows.columns["query"][used], "factors": counts.factors}
+    featured = PairCounts.of_arrays(*columns, **of_queries, every=True)
+    numbers = features[features.columns[len(keys_of(features)) :]]
+    values = numbers.iloc[place[np.unique(pair[used])]].to_numpy(float)
     missing = float(shown[~known].sum() / shown.sum())
-    return replace(hausman(own, values, reference=reference), missing=missing)
+    return replace(hausman(featured, values, reference=reference), missing=missing)
