@@ -36,12 +36,12 @@ VALUES = (
 
 def drawn_from(table: pa.Table) -> Callable[[Random], bytes]:
     """Draw files near that of the table."""
-    seeds = [written(table, {}), written(table, {"compression": "none", "use_dictionary": False})]
+    seeds = [written(table), written(table, compression="none", use_dictionary=False)]
 
     def draw(rng: Random) -> bytes:
         seed = rng.choice(seeds)
         if rng.random() < 0.4:
-            seed = written(changed(table, rng), options(rng))
+            seed = written(changed(table, rng))
             if rng.random() < 0.7:
                 return seed
         return mutate(seed, seeds, [b"PAR1", b"pandas", b"ARROW:schema", *map(bytes, WORDS)], rng)
@@ -52,20 +52,7 @@ def drawn_from(table: pa.Table) -> Callable[[Random], bytes]:
 WORDS = ([0] * 8, [255] * 8, [21, 4], [0x15, 0xFE, 0xFF, 0xFF, 0x0F], [127] * 4)
 
 
-def options(rng: Random) -> dict:
-    """Options of other writers of tables."""
-    choices = {
-        "compression": ["none", "zstd", "gzip"],
-        "use_dictionary": [True, False],
-        "write_statistics": [True, False],
-        "row_group_size": [1, 2, 1000],
-        "data_page_version": ["1.0", "2.0"],
-        "store_schema": [True, False],
-    }
-    return {name: rng.choice(values) for name, values in choices.items()}
-
-
-def written(table: pa.Table, how: dict) -> bytes:
+def written(table: pa.Table, **how: object) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(table, buffer, **how)
     return buffer.getvalue()
@@ -122,11 +109,4 @@ def _empty(table, at, rng):
     return table.slice(0, 0)
 
 
-def _describe(table, at, rng):
-    word = rng.choice([b"", b"{}", b"[1]", b'{"columns": 3}', b'{"index_columns": ["x"]}', b"\xff"])
-    return table.replace_schema_metadata({b"pandas": word})
-
-
-CHANGES = (
-    *(_drop, _double, _rename, _retype, _retype, _revalue, _revalue, _reorder, _empty, _describe),
-)
+CHANGES = (*(_drop, _double, _rename, _retype, _retype, _revalue, _revalue, _reorder, _empty),)
