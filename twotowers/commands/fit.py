@@ -181,4 +181,4 @@ def _tower(word: str) -> Any:
 
 def report(scores: Any) -> str:
     """A frame of scores of models, as it is printed."""
-    return scores.to_string(index=False, float_format="{:.4f}".format, na_rep="")
+    return scores.to_string(index=False, float_format="{:.4f}".format, na_rep="-")
