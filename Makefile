@@ -47,7 +47,7 @@ test: lint
 lint: .venv/installed
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
-	$(BIN)/snakefmt --check Snakefile rules $(wildcard papers/*/rules.smk)
+	$(BIN)/snakefmt --check Snakefile rules
 	@said=$$($(BIN)/lint-imports --no-logo --cache-dir .cache/imports) || { echo "$$said"; exit 1; }
 	$(BIN)/pyrefly check --summary=none
 	$(BIN)/pyrefly check --summary=none --preset strict --ignore missing-override-decorator $(STRICT)

@@ -68,7 +68,7 @@ onstart:
         workflow.scheduler.job_rate_limiter = None
         # Jobs in environments of their own would not ask it.
         if not workflow.deployment_settings.deployment_method:
-            start_preloaded(PRELOADED)
+            start_preloaded(PRELOADED, workflow.cores)
 
 
 wildcard_constraints:
@@ -92,11 +92,6 @@ include: "rules/clicks.smk"
 include: "rules/fits.smk"
 include: "rules/items.smk"
 include: "rules/report.smk"
-
-
-for path in PLAN["rules"]:
-
-    include: path
 
 
 # The last line of a run.

@@ -10,7 +10,7 @@ rule clicks:
         PLAN.record("clicks"),
     priority: PLAN.priority("clicks")
     conda:
-        PLAN.environment("clicks")
+        "../envs/jax-cpu.yaml"
     params:
         **PLAN.params("clicks"),
     message:

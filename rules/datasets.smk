@@ -10,7 +10,7 @@ rule generate_standin:
         dataset=PLAN.constraint("standin"),
     priority: PLAN.priority("generate_standin")
     conda:
-        PLAN.environment("generate_standin")
+        "../envs/data.yaml"
     params:
         **PLAN.params("generate_standin"),
     message:
@@ -33,7 +33,7 @@ rule encode:
         dataset=PLAN.constraint("encoded"),
     priority: PLAN.priority("encode")
     conda:
-        PLAN.environment("encode")
+        f"../envs/jax-{config['device']}.yaml"
     resources:
         gpu=PLAN.gpus("encode"),
     params:
@@ -58,7 +58,7 @@ rule fetch:
     priority: PLAN.priority("fetch")
     retries: 2
     conda:
-        PLAN.environment("fetch")
+        "../envs/data.yaml"
     params:
         **PLAN.params("fetch"),
     message:
@@ -78,7 +78,7 @@ rule parse:
         dataset=PLAN.constraint("files"),
     priority: PLAN.priority("parse")
     conda:
-        PLAN.environment("parse")
+        "../envs/data.yaml"
     params:
         **PLAN.params("parse"),
     message:
@@ -96,7 +96,7 @@ rule preprocess:
         PLAN.record("rankings"),
     priority: PLAN.priority("preprocess")
     conda:
-        PLAN.environment("preprocess")
+        "../envs/data.yaml"
     params:
         **PLAN.params("preprocess"),
     message:

@@ -12,7 +12,7 @@ rule fit:
         setting=PLAN.constraint("setting"),
     priority: PLAN.priority("fit")
     conda:
-        PLAN.environment("fit")
+        f"../envs/jax-{config['device']}.yaml"
     resources:
         gpu=PLAN.gpus("fit"),
     params:
@@ -34,7 +34,7 @@ rule study:
         study=PLAN.constraint("study"),
     priority: PLAN.priority("study")
     conda:
-        PLAN.environment("study")
+        f"../envs/jax-{config['device']}.yaml"
     resources:
         gpu=PLAN.gpus("study"),
     params:

@@ -6,16 +6,16 @@ rule figure:
     input:
         PLAN.inputs("figure"),
     output:
-        pdf=report(PLAN.file("item", ending="pdf"), **PLAN.shelf("pdf")),
-        svg=report(PLAN.file("item", ending="svg"), **PLAN.shelf("svg")),
-        csv=report(PLAN.file("item", ending="csv"), **PLAN.shelf("csv")),
+        pdf=PLAN.file("item", ending="pdf"),
+        svg=PLAN.file("item", ending="svg"),
+        csv=PLAN.file("item", ending="csv"),
     log:
         PLAN.record("item"),
     wildcard_constraints:
         item=PLAN.constraint("figure"),
     priority: PLAN.priority("figure")
     conda:
-        PLAN.environment("figure")
+        "../envs/plots.yaml"
     params:
         **PLAN.params("figure"),
     message:
@@ -28,15 +28,15 @@ rule table:
     input:
         PLAN.inputs("table"),
     output:
-        tex=report(PLAN.file("item", ending="tex"), **PLAN.shelf("tex")),
-        csv=report(PLAN.file("item", ending="csv"), **PLAN.shelf("csv")),
+        tex=PLAN.file("item", ending="tex"),
+        csv=PLAN.file("item", ending="csv"),
     log:
         PLAN.record("item"),
     wildcard_constraints:
         item=PLAN.constraint("table"),
     priority: PLAN.priority("table")
     conda:
-        PLAN.environment("table")
+        "../envs/plots.yaml"
     params:
         **PLAN.params("table"),
     message:
@@ -56,7 +56,7 @@ rule claims:
         PLAN.record("claims"),
     priority: PLAN.priority("claims")
     conda:
-        PLAN.environment("claims")
+        "../envs/plots.yaml"
     params:
         **PLAN.params("claims"),
     message:

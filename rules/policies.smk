@@ -10,7 +10,7 @@ rule policy:
         PLAN.record("policy"),
     priority: PLAN.priority("policy")
     conda:
-        PLAN.environment("policy")
+        f"../envs/jax-{config['device']}.yaml"
     resources:
         gpu=PLAN.gpus("policy"),
     params:

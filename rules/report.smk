@@ -7,13 +7,13 @@ rule page:
     input:
         PLAN.inputs("page"),
     output:
-        page=report(PLAN.file("page"), category="overview", caption="page.rst"),
+        page=PLAN.file("page"),
         summary=PLAN.file("summary"),
     log:
         PLAN.record("page"),
     priority: PLAN.priority("page")
     conda:
-        PLAN.environment("page")
+        "../envs/plots.yaml"
     params:
         **PLAN.params("page"),
         version=VERSION,
@@ -28,12 +28,12 @@ rule overview:
         PLAN.inputs("overview"),
     output:
         # Not deleted before it is replaced: somebody may be looking at it.
-        overview=report(update(PLAN.file("overview")), category="overview", caption="overview.rst"),
-        claims=report(PLAN.file("verdicts"), category="overview", caption="claims.rst"),
+        overview=update(PLAN.file("overview")),
+        claims=PLAN.file("verdicts"),
     log:
         PLAN.record("overview"),
     conda:
-        PLAN.environment("overview")
+        "../envs/plots.yaml"
     params:
         **PLAN.params("overview"),
         version=VERSION,

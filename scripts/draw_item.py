@@ -27,9 +27,7 @@ def check_metrics(drawing: dict, measured: set[str]) -> None:
 
 
 @job
-def main(
-    inputs, outputs, *, module: str, drawing: dict, paper: str, name: str, note: str, caption: str
-):
+def main(inputs, outputs, *, module: str, drawing: dict, paper: str, name: str, note: str):
     item = Drawing(module, drawing)
     results = read_results(inputs)
     check_metrics(drawing, set(results["metric"]))

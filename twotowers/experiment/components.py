@@ -52,7 +52,7 @@ FUNCTIONS = {"methods": ("fit",), "studies": ("run",), "drawings": ("draw", "tex
 """What a file of a family holds, if it is no class."""
 MADE_BY = {"figure": "draw", "table": "tex"}
 """The function of a drawing that makes an item of each kind from its table."""
-FILLED_IN = {"methods": ("heads",), "studies": ("seed",), "towers": ("rngs",), "heads": ("rngs",)}
+FILLED_IN = {"studies": ("seed",), "towers": ("rngs",), "heads": ("rngs",)}
 """Keyword-only parameters of a family that are no options."""
 EXTRAS = ("jax", "flax", "optax", "lightgbm", "sklearn", "matplotlib", "seaborn")
 """Packages that only some components need, and that a base installation lacks."""
@@ -88,6 +88,14 @@ class Component:
     def options_of_user(self) -> type[Config]:
         """The class of a click model's constants, each of which may be lanes."""
         return self._options(several=True)
+
+    @cached_property
+    def several(self) -> list[str]:
+        """The options that may be lanes."""
+        from twotowers.towers.lane import OneOrSeveral
+
+        fields = self.options.model_fields.items()
+        return [name for name, each in fields if OneOrSeveral in map(type, each.metadata)]
 
     def _options(self, several: bool) -> type[Config]:
         # A base installation, which finds click models, has no pydantic.

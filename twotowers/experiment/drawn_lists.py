@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field, Strict, model_validator
 
 from twotowers.experiment.fields import Config, Listed, Positive, Seed, Share, config_error
-from twotowers.experiment.given import NEAREST, GivenLists, Pair, lane_table
+from twotowers.experiment.given import NEAREST, GivenLists, lane_table
 from twotowers.experiment.log import Files
 from twotowers.experiment.simulated_clicks import truth_of
 from twotowers.fitting.alternating import LeastSquares, alternate
@@ -31,6 +31,28 @@ STEPS = 2000
 """Of the fit whose estimates say which swap costs least. More move them by less than 1e-5."""
 SMALLEST = 1e-6
 """Estimates of 0, from documents without a click, would make a swap's cost infinite."""
+Pair = Annotated[tuple[Positive, Positive], Strict(False)]
+"""Two positions, from 1."""
+
+
+class Repair(Config):
+    """A repair of drawn lists."""
+
+    merge: Literal["nearest"] | Listed[Pair] | None = None
+    """Positions that count as one bias factor: pairs, or `nearest`, the pairs that connect the
+    graph at least cost."""
+    swap: Literal["cheapest", "random"] | None = None
+    """How lists are chosen that are shown again with two documents swapped, until the graph is
+    connected."""
+    split: Literal[True] | None = None
+    """Whether every place of every list has a bias factor of its own. This undoes what repairs do:
+    only places that show the same document stay connected."""
+
+    @model_validator(mode="after")
+    def _one_repair(self) -> Repair:
+        if sum(each is not None for each in (self.merge, self.swap, self.split)) > 1:
+            raise config_error("two repairs at once", "one of 'merge', 'swap' and 'split'")
+        return self
 
 
 class LinkedLists(Config):
@@ -59,17 +81,12 @@ class DrawnLists(GivenLists):
 
     lists: LinkedLists
     """Which positions share documents."""
+    repairs: dict[str, Repair] = Field(min_length=1)
+    """Lanes by name (column `repair`), each with what makes its log better identified, or {}."""
 
-    @model_validator(mode="after")
-    def _no_empty_places(self) -> DrawnLists:
-        for name, repair in self.repairs.items():
-            if repair.empty:
-                raise config_error(
-                    "is 'empty'",
-                    "no 'empty', since drawn lists have no empty places",
-                    f"repairs.{name}",
-                )
-        return self
+    def has_factors(self, lanes: Mapping[str, Sequence]) -> bool:
+        repairs = [self.repairs[name] for name in lanes["repair"]]
+        return any(repair.merge is not None or repair.split for repair in repairs)
 
     def labels(self) -> dict[str, int]:
         return {"components": self.lists.components}

@@ -7,7 +7,8 @@ its description. Messages, the schemas for editors and the reference of all keys
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -38,6 +39,16 @@ def config_error(message: str, expected: str | None = None, at: str = "") -> Inp
     `at` is the key below the validated value, with dots between keys.
     """
     return InputError(message, expected=expected, field=at or None)
+
+
+@contextmanager
+def below(key: str) -> Iterator[None]:
+    """Errors of the block, which reads a part of the validated value, are at a key below it."""
+    try:
+        yield
+    except InputError as error:
+        at = ".".join(filter(None, [key, error.field]))
+        raise config_error(error.message, error.expected, at) from None
 
 
 class Config(BaseModel):

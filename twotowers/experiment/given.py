@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import Field, Strict, model_validator
+from pydantic import Field, model_validator
 
-from twotowers.experiment.fields import Config, Listed, Positive, config_error
+from twotowers.experiment.fields import Positive, config_error
 from twotowers.experiment.log import Columns, Log
 from twotowers.experiment.parts import User, UserField
 from twotowers.files.artefacts import atomic
@@ -29,6 +29,7 @@ from twotowers.splits import SPLITS
 from twotowers.towers.lane import Lanes, values_of
 
 NEAREST = "nearest"
+"""What a repair merges, besides listed pairs: those that connect the graph at least cost."""
 TYPES = {
     "query": pa.int64(),
     "given": pa.bool_(),
@@ -40,35 +41,6 @@ TYPES = {
     "clicks": pa.int64(),
 }
 """The columns of a file, besides those of its lanes. A list is given unless a repair added it."""
-"""What a repair merges, besides listed pairs."""
-
-Pair = Annotated[tuple[Positive, Positive], Strict(False)]
-"""Two positions, from 1."""
-
-
-class Repair(Config):
-    """What makes a log better identified; {} for nothing."""
-
-    merge: Literal["nearest"] | Listed[Pair] | None = None
-    """Positions that count as one bias factor: pairs, or `nearest`, the pairs that connect the
-    graph at least cost."""
-    empty: Literal[True] | None = None
-    """Of lists that a ranker sorts, with `merge`: whether the places behind the end of short
-    lists count as displays of one document."""
-    swap: Literal["cheapest", "random"] | None = None
-    """How lists are chosen that are shown again with two documents swapped, until the graph is
-    connected."""
-    split: Literal[True] | None = None
-    """Of drawn lists: whether every place of every list has a bias factor of its own. This undoes
-    what repairs do: only places that show the same document stay connected."""
-
-    @model_validator(mode="after")
-    def _one_repair(self) -> Repair:
-        if self.empty and self.merge is None:
-            raise config_error("'empty' alone is no repair", "'empty' with 'merge'")
-        if sum(each is not None for each in (self.merge, self.swap, self.split)) > 1:
-            raise config_error("two repairs at once", "one of 'merge', 'swap' and 'split'")
-        return self
 
 
 class GivenLists(Log):
@@ -80,8 +52,8 @@ class GivenLists(Log):
     """The user: a click model of twotowers/models/ or of the paper's models/, and its constants."""
     views: Lanes[Positive]
     """How often each list is shown."""
-    repairs: dict[str, Repair] = Field(min_length=1)
-    """Lanes by name (column `repair`), each with what makes its log better identified."""
+    repairs: dict[str, Any]
+    """Lanes by name (column `repair`), each with a repair."""
 
     @model_validator(mode="after")
     def _one_user(self) -> GivenLists:
@@ -100,10 +72,6 @@ class GivenLists(Log):
             "repair": list(self.repairs),
             "views": [float(views) for views in values_of(self.views)],
         }
-
-    def has_factors(self, lanes: Mapping[str, Sequence]) -> bool:
-        repairs = [self.repairs[name] for name in lanes["repair"]]
-        return any(repair.merge is not None or repair.split for repair in repairs)
 
     def users(self, lanes: Sequence[Mapping]) -> list[ClickModel]:
         return [self.user.of(lane) for lane in lanes]

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, WithJsonSchema, model_validator
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import nearest
 from twotowers.experiment.components import MADE_BY, Component, find
-from twotowers.experiment.fields import Config, Distinct, Listed, config_error, read
+from twotowers.experiment.fields import Config, Distinct, Listed, below, config_error, read
 from twotowers.experiment.parts import find_in, with_kind
 from twotowers.root import ROOT
 
@@ -52,16 +52,9 @@ class Item(Config):
         what the item needs."""
         if not isinstance(given, Mapping) or "needs" not in given:
             return given
-        draw = given.get("draw", given.get("name"))
-        if not isinstance(draw, str | Mapping):
-            raise config_error(
-                f"{draw!r} is not allowed", "a drawing, alone or with its parameters", "draw"
-            )
-        drawing = with_kind(draw)
-        try:
-            kind = find_in("drawings", drawing.get("kind"), info)
-        except InputError as error:
-            raise config_error(error.message, error.expected, "draw") from None
+        with below("draw"):
+            drawing = with_kind(given.get("draw", given.get("name")))
+            kind = find_in("drawings", drawing["kind"], info)
         if "needs" in kind.options.model_fields and "needs" not in drawing:
             drawing = {"needs": list(given["needs"]), **drawing}
         return {**given, "draw": drawing}
@@ -76,19 +69,15 @@ class Item(Config):
             for need in self.needs:
                 if need not in known:
                     raise config_error(f"{need!r} is not declared", nearest(need, known), "needs")
-        settings = parameters.get("settings", [])
-        if not isinstance(settings, list | Mapping):
-            raise config_error(
-                f"'settings' is {settings!r}", "names of settings, with or without titles", "draw"
-            )
-        for setting in [*settings, *_grouped(parameters)]:
+        with below("draw"):
+            read(kind.options, parameters)
+        for setting in [*parameters.get("settings", []), *_grouped(parameters)]:
             if setting not in self.needs:
                 raise config_error(
                     f"the item draws {setting!r} and does not need it",
                     nearest(str(setting), self.needs),
                     "draw",
                 )
-        read(dict[Literal["draw"], kind.options], {"draw": parameters})
         if kind.holds is not getattr(kind.module, MADE_BY[self.kind], None):
             raise config_error(
                 f"{kind.name!r} cannot draw a {self.kind}",
@@ -122,16 +111,11 @@ class Item(Config):
 
     def _check_columns(self, settings: Mapping[str, Any]) -> None:
         """Refuse a column that the results do not have. Those of a study are not known."""
-        where = self.parameters.get("where") or {}
-        if not isinstance(where, Mapping):
-            raise config_error(
-                f"{where!r} does not choose rows", "columns and their values", "draw.where"
-            )
         if not settings.keys() >= set(self.needs):
             return
         lanes = [part for need in self.needs for part in settings[need].lanes.values()]
         known = {*COLUMNS, *(column for part in lanes for column in part)}
-        named = [(column, "where") for column in where]
+        named = [(column, "where") for column in self.parameters.get("where") or {}]
         named += [(self.draw[key], key) for key in ("along", "curves") if key in self.draw]
         for column, key in named:
             if column not in known:

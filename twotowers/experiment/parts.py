@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from inspect import signature
 from itertools import product
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, InstanceOf, ValidationInfo, WithJsonSchema
 
-from twotowers.errors import InputError, nearest
-from twotowers.experiment.components import Component, component_of, components, find
-from twotowers.experiment.fields import Config, config_error, read
+from twotowers.errors import nearest
+from twotowers.experiment.components import Component, components, find
+from twotowers.experiment.fields import Config, below, config_error, read
 from twotowers.models.protocol import PER_DOCUMENT, ClickModel
 from twotowers.root import ROOT
-from twotowers.towers.lane import KNOWN, Lane, Lanes, OneOrSeveral, lanes_of, repeats
+from twotowers.towers.lane import KNOWN, Lane, Lanes, lanes_of, repeats
 from twotowers.towers.parts import Rate
 from twotowers.towers.two_towers import TOWERS
 
@@ -37,9 +36,14 @@ KIND_OR_OPTIONS = WithJsonSchema({"type": ["string", "object"], "required": ["ki
 """What an editor knows of a part: the name of its component, alone or with options."""
 
 
-def with_kind(value: Any) -> dict[str, Any]:
+def with_kind(given: Any) -> dict[str, Any]:
     """The part as a mapping. A name, class or function alone has its defaults."""
-    return dict(value) if isinstance(value, Mapping) else {"kind": value}
+    if not (isinstance(given, str | Mapping) or callable(given)):
+        raise config_error(f"{given!r} is not allowed", "a kind, alone or with its options")
+    options = dict(given) if isinstance(given, Mapping) else {"kind": given}
+    if "kind" not in options:
+        raise config_error("'kind' is missing")
+    return options
 
 
 def find_in(family: str, name: Any, info: ValidationInfo) -> Component:
@@ -88,20 +92,25 @@ class Part:
 
 
 def read_part(family: str, given: Any, info: ValidationInfo) -> Part:
-    """A part from its name, class or function, alone or with options."""
+    """A part from its name, class or function, alone or with options.
+
+    Each option of a method that may be lanes is one, also for one value.
+    """
     if isinstance(given, Part):
         return given
-    if not (isinstance(given, str | Mapping) or callable(given)):
-        raise config_error(f"{given!r} is not allowed", "a kind, alone or with its options")
     options = with_kind(given)
-    if "kind" not in options:
-        raise config_error("'kind' is missing")
     own = find_in(family, options.pop("kind"), info)
+    if "heads" in options and family == "methods":
+        with below("heads"):
+            options["heads"] = _read_heads(options["heads"], info)
     checked = read(own.options, options, context=info.context)
     said = own.module if family == "methods" else own.holds
     traits = [trait for trait in TRAITS if getattr(said, trait, False)]
     traits += getattr(said, "NEEDS", ())
-    named = {name: getattr(checked, name) for name in options}
+    several = own.several if family == "methods" else []
+    named = {name: getattr(checked, name) for name in [*several, *options]}
+    for name in several:
+        named[name] = named[name] if isinstance(named[name], Lane) else Lane(name, (named[name],))
     return Part(own.name, own.holds, named, tuple(traits))
 
 
@@ -147,48 +156,21 @@ def read_parts(
 # Methods
 
 
-def _read_method(given: Any, info: ValidationInfo) -> Part:
-    """A method. Each option that may be lanes is one, also for one value; heads are parts."""
-    options = dict(given) if isinstance(given, Mapping) else given
-    heads = options.pop("heads", None) or {} if isinstance(options, Mapping) else {}
-    method = read_part("methods", options, info)
-    if isinstance(given, Part):
-        return method
-    kind = component_of("methods", method.holds).options
-    lanes = {
-        name: each.default if isinstance(each.default, Lane) else Lane(name, (each.default,))
-        for name, each in kind.model_fields.items()
-        if any(isinstance(about, OneOrSeveral) for about in each.metadata)
-    }
-    given_as = {
-        name: Lane(name, (each,)) if name in lanes and not isinstance(each, Lane) else each
-        for name, each in method.options.items()
-    }
-    built = _read_heads(heads, info)
-    if built and "heads" not in signature(method.holds).parameters:
-        raise config_error(f"{method.name!r} has no parameter 'heads'", "none")
-    return replace(method, options={**lanes, **given_as, **({"heads": built} if built else {})})
-
-
-def _read_heads(heads: Any, info: ValidationInfo) -> tuple[Part, ...]:
-    if not isinstance(heads, Mapping):
-        raise config_error(f"{heads!r} is not allowed", "heads with their options", "heads")
+def _read_heads(given: Any, info: ValidationInfo) -> tuple[Part, ...]:
+    """Auxiliary losses of a method by name, with their options."""
     built = []
-    for name, options in heads.items():
-        if not isinstance(options, Mapping | None):
-            raise config_error(
-                f"{options!r} is not allowed", "options of the head", f"heads.{name}"
-            )
-        try:
+    for name, options in read(dict[str, dict[str, Any] | None], given or {}).items():
+        with below(name):
             head = read_part("heads", {"kind": name, **(options or {})}, info)
-        except InputError as error:
-            at = ".".join(filter(None, (f"heads.{name}", error.field)))
-            raise config_error(error.message, error.expected, at) from None
         built.append(head.named(head.name))
     return tuple(built)
 
 
-Method = Annotated[InstanceOf[Part], BeforeValidator(_read_method), KIND_OR_OPTIONS]
+Method = Annotated[
+    InstanceOf[Part],
+    BeforeValidator(lambda given, info: read_part("methods", given, info)),
+    KIND_OR_OPTIONS,
+]
 """A method with its options and heads."""
 
 
@@ -232,13 +214,7 @@ def _read_user(given: Any, info: ValidationInfo) -> User:
         return given
     if isinstance(given, ClickModel):
         given = {"kind": type(given), **asdict(given)}
-    if not (isinstance(given, str | Mapping) or callable(given)):
-        raise config_error(
-            f"{given!r} is not allowed", "a click model, alone or with its constants"
-        )
     constants = with_kind(given)
-    if "kind" not in constants:
-        raise config_error("'kind' is missing")
     names = constants.pop("kind")
     several = isinstance(names, list | tuple)
     if several and (not names or repeats(names)):

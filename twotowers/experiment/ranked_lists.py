@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import ValidationInfo, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 
 from twotowers.errors import InputError
-from twotowers.experiment.fields import Config, NotNegative, Positive, Seed, config_error
-from twotowers.experiment.given import NEAREST, GivenLists, Repair, lane_table
+from twotowers.experiment.fields import Config, NotNegative, Positive, Seed
+from twotowers.experiment.given import GivenLists, lane_table
 from twotowers.experiment.log import Files
 from twotowers.experiment.simulated import ANNOTATED, check_ranker
 from twotowers.files.rankings import mask
@@ -59,6 +59,15 @@ class OneRanker(Config):
         return self
 
 
+class Merging(Config):
+    """A repair of lists that a ranker sorts."""
+
+    merge: Literal["nearest"] | None = None
+    """Bias factors that count as one: pairs that connect the graph at least cost."""
+    empty: Literal[True] | None = None
+    """Whether places behind the end of short lists then count as displays of one document."""
+
+
 class RankedLists(GivenLists):
     """The first documents of each training query, sorted by a ranker that was trained on labels."""
 
@@ -70,17 +79,8 @@ class RankedLists(GivenLists):
     """Who sorts them."""
     contexts: Contexts
     """The context types of places."""
-
-    @model_validator(mode="after")
-    def _possible_repairs(self) -> RankedLists:
-        for name, repair in self.repairs.items():
-            if repair.swap or repair.split or repair.merge not in (None, NEAREST):
-                raise config_error(
-                    f"is {repair.model_dump(mode='json', exclude_none=True)!r}",
-                    "'merge: nearest', or nothing, if a ranker sorts the lists",
-                    f"repairs.{name}",
-                )
-        return self
+    repairs: dict[str, Merging] = Field(min_length=1)
+    """Lanes by name (column `repair`), each with what makes its log better identified, or {}."""
 
     @property
     def datasets(self) -> list[str]:
@@ -171,7 +171,7 @@ def click_chance(
 
 
 def factors_of(
-    repair: Repair, document: np.ndarray, places: Places, described: np.ndarray
+    repair: Merging, document: np.ndarray, places: Places, described: np.ndarray
 ) -> np.ndarray:
     """[rows] bias factor of each display, from 0 without gaps, after a repair.
 

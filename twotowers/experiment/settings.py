@@ -8,13 +8,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, Strict, ValidationInfo, model_validator
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import nearest
 from twotowers.experiment.fields import (
     Config,
     Distinct,
     Listed,
     Positive,
     Seeds,
+    below,
     config_error,
     named,
     read,
@@ -31,7 +32,6 @@ from twotowers.experiment.parts import (
     find_in,
     read_part,
     read_parts,
-    with_kind,
 )
 from twotowers.experiment.training import Training
 from twotowers.logs.counts import LONGEST_DENSE
@@ -88,11 +88,8 @@ class Model(Config):
                 "examination": own_keys.pop("examination"),
                 **own_keys.get("parts", {}),
             }
-        try:
+        with below("parts"):
             parts = read_parts(own_keys.get("parts") or {}, model, info)
-        except InputError as error:
-            at = ".".join(filter(None, ["parts", error.field]))
-            raise config_error(error.message, error.expected, at) from None
         if isinstance(model, CellModel) and "attraction" in model.parts:
             # Counts are enough where relevance is of documents and examination of positions.
             for name, key, reads in zip(model.parts, ("tower", "examination"), READS, strict=False):
@@ -235,32 +232,17 @@ class Setting(Config):
     chosen: dict[str, Listed[Any]] = Field(default={}, alias="lanes")
     """Values of the log's lanes to fit, by column; all if absent."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _training_of_tower(cls, given: Any, info: ValidationInfo) -> Any:
+    @model_validator(mode="after")
+    def _settled(self, info: ValidationInfo) -> Setting:
         """The training is named after the tower, unless it is given."""
-        if not isinstance(given, Mapping) or "training" in given:
-            return given
         known = (info.context or {}).get("training", {})
-        model = given.get("model")
-        tower = model.get("tower") if isinstance(model, Mapping) else None
-        declared = (info.context or {}).get("towers", {})
-        if isinstance(tower, str) and tower in declared:
-            tower = declared[tower].name
-        name = with_kind(tower).get("kind") if isinstance(tower, str | Mapping) else None
-        return {**given, "training": known[name]} if name in known else given
-
-    @model_validator(mode="after")
-    def _as_its_log_says(self) -> Setting:
-        return self.log.settled(self)
-
-    @model_validator(mode="after")
-    def _fits_together(self, info: ValidationInfo) -> Setting:
-        for message, expected, at in self._conflicts(info.context or {}):
+        training = self.training or known.get(self.model.tower.name)
+        own = self.log.settled(self.model_copy(update={"training": training}))
+        for message, expected, at in own._conflicts(known):
             raise config_error(message, expected, at)
-        return self
+        return own
 
-    def _conflicts(self, context: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    def _conflicts(self, trainings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         """What does not fit together: what is wrong, what is expected, and where."""
         log, model, method, tower = self.log, self.model, self.method, self.model.tower
         if not isinstance(model.of, CellModel):
@@ -303,8 +285,7 @@ class Setting(Config):
             if not has(self):
                 yield f"method {method.name!r} cannot fit this: it needs {need}", expected, at
         if method.has("TRAINS") and self.training is None:
-            known = context.get("training", {})
-            yield f"{tower.name!r} is not declared", nearest(tower.name, known), "model.tower"
+            yield f"{tower.name!r} is not declared", nearest(tower.name, trainings), "model.tower"
         if method.has("TRAINS") and log.has_pages:
             if len(self._log_lanes().get("sessions", ())) > 1:
                 wrong = "lanes of different numbers of sessions cannot share batches of sessions"

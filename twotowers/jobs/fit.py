@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from twotowers.claims.gates import RANKS
-from twotowers.errors import InputError
 from twotowers.experiment.log import Columns, tower_inputs
 from twotowers.experiment.parts import relevance_tower
 from twotowers.experiment.settings import Model, Setting
@@ -111,16 +110,14 @@ def fit_lanes(
         users=log.users(logs),
         logs=logs,
     )
-    name = method.name
-    results = _checked(method(task), task, name)
     return task, [
         replace(
             fitted,
-            scores=_remembered(fitted.scores and _shaped(fitted.scores, name)),
+            scores=_remembered(fitted.scores),
             page_losses=_remembered(fitted.page_losses),
             bias=_where_shown(fitted, task, number),
         )
-        for fitted, (number, _) in zip(results, task.lanes, strict=True)
+        for fitted, (number, _) in zip(method(task), task.lanes, strict=True)
     ]
 
 
@@ -135,31 +132,6 @@ def _read(splits: Mapping[str, Split], model: Model) -> dict[str, Split]:
         own = split.inputs.of if isinstance(split.inputs, Several) else {"features": split.inputs}
         mixed[name] = replace(split, inputs=Several({**own, "pair": pair}))
     return mixed
-
-
-def _checked(found: object, task: Task, name: str) -> list[Fitted]:
-    """What a method found; InputError unless it is of each lane, with a bias of each position."""
-    lanes, returned = len(task.lanes), f"method {name!r} has returned"
-    several = isinstance(found, list | tuple)
-    if not several or not all(isinstance(each, Fitted) for each in found):
-        kinds = ", ".join(dict.fromkeys(type(each).__name__ for each in found)) if several else ""
-        what = f"a {type(found).__name__}" + (f" of {kinds}" if kinds else "")
-        expected = f"a list of `Fitted`, one for each of {lanes} lanes"
-        raise InputError(f"{returned} {what}", field="method", expected=expected)
-    if len(found) != lanes:
-        expected = f"{lanes}, one for each lane of `task.lanes`"
-        raise InputError(f"{returned} {len(found)} `Fitted`", field="method", expected=expected)
-    for fitted in found:
-        shape = np.shape(fitted.bias)
-        if fitted.bias is None or task.splits["train"].factors is not None:
-            continue
-        if shape != (task.positions,):
-            raise InputError(
-                f"{returned} a bias of shape {shape}",
-                field="method",
-                expected=f"({task.positions},), a number for each position, or None",
-            )
-    return list(found)
 
 
 def _where_shown(fitted: Fitted, task: Task, log: int) -> np.ndarray | None:
@@ -184,22 +156,6 @@ def _remembered(function: Callable | None) -> Callable | None:
         return known[-1][1]
 
     return function and remembered
-
-
-def _shaped(scores: Callable, name: str) -> Callable:
-    """The same scores. Calling them raises InputError if there is not one for each document."""
-
-    def shaped(inputs: np.ndarray) -> np.ndarray:
-        values = scores(inputs)
-        if np.shape(values) != inputs.shape[:2]:
-            raise InputError(
-                f"method {name!r} has scores of shape {np.shape(values)}",
-                field="method",
-                expected=f"{inputs.shape[:2]}, a score for each document of each query",
-            )
-        return values
-
-    return shaped
 
 
 def annotated(files: Mapping, features: Columns) -> Judged | None:

@@ -57,14 +57,6 @@ RECORDS = {
 }
 """The record of the job that makes it."""
 
-ENVIRONMENTS = {
-    **dict.fromkeys(("generate_standin", "fetch", "parse", "preprocess"), "data"),
-    **dict.fromkeys(("policy", "encode", "fit", "study"), "jax-{device}"),
-    "clicks": "jax-cpu",
-    **dict.fromkeys(("figure", "table", "claims", "page", "overview"), "plots"),
-}
-"""The environment of each rule's jobs under `--sdm conda`: a file of envs/."""
-
 WILDCARDS = {
     "generate_standin": ("dataset", "split"),
     "encode": ("dataset",),
@@ -114,11 +106,6 @@ class Places:
         files = {"paper": paper, "dataset": dataset}
         return {split: self.file("rankings", **files, split=split) for split in SPLITS}
 
-    def shelf(self, ending: str) -> dict:
-        """The place of an item's file in Snakemake's own report: under its paper."""
-        labels = {"item": "{item}", "format": ending}
-        return {"category": "{paper}", "labels": labels, "caption": "caption.rst"}
-
 
 class Plan(Places):
     """All jobs of a run: the content is what `twotowers.workflow.planning.make_plan` returns."""
@@ -163,11 +150,6 @@ class Plan(Places):
         """
         # (?!) matches nothing.
         return "|".join(map(re.escape, self.content["names"][kind])) or "(?!)"
-
-    def environment(self, rule: str) -> str:
-        """The environment file of a rule's jobs."""
-        name = ENVIRONMENTS[rule].format(device=self.content["config"]["device"])
-        return str(self.root / "envs" / f"{name}.yaml")
 
 
 def read_plan(

@@ -266,7 +266,6 @@ class Planner(Targets):
                 "paper": paper,
                 "name": name,
                 "note": descriptions.source_note(self, paper, name),
-                "caption": item.caption,
             },
         }
 
@@ -316,14 +315,8 @@ class Planner(Targets):
         return {
             "results": self.results,
             "figures": self.figures,
-            "config": self.config.plain() | {"device": self.config.device},
             "names": self.names(),
             "targets": self.targets(),
-            "rules": [
-                str(path)
-                for key in self.papers
-                if (path := self.root / "papers" / key / "rules.smk").is_file()
-            ],
             "outlines": descriptions.outlines(self),
             "jobs": self.jobs(),
         }

@@ -15,6 +15,7 @@ Standard library only, so that jobs start fast and a Snakefile can use it.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import os
 import runpy
@@ -36,11 +37,15 @@ ADDRESS = "TWO_TOWERS_PRELOADED"
 
 LARGEST = 1_500_000_000
 """Bytes of memory with which a worker takes no further job."""
+PAUSE = 0.1
+"""Seconds after which a worker that has ended is replaced."""
+DEATH_SIGNAL = 1
+"""The option of Linux's `prctl` that ends a process with its parent."""
 
 _started = []
 
 
-def start(modules: Sequence[str]) -> None:
+def start(modules: Sequence[str], workers: int) -> None:
     """Start the process, which imports modules, and put its address in the environment of jobs."""
     # A fork of a process with Apple's frameworks may hang.
     if sys.platform != "linux":
@@ -51,9 +56,8 @@ def start(modules: Sequence[str]) -> None:
     # Its stdin ends with this process, in whatever way, and it ends with its stdin. It has a
     # session of its own, since Ctrl-C is for jobs. Forks without threads but jemalloc's are safe.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-m", __spec__.name, address]
-    _started.append(
-        subprocess.Popen([*command, *modules], stdin=subprocess.PIPE, start_new_session=True)
-    )
+    command += [str(workers), *modules]
+    _started.append(subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True))
 
 
 def hand_over(script: str) -> None:
@@ -75,10 +79,10 @@ def hand_over(script: str) -> None:
     os._exit(failed)
 
 
-def serve(address: str, modules: Sequence[str]) -> None:
-    """Import modules, then let workers run what jobs hand over, until stdin ends."""
+def serve(address: str, workers: int, modules: Sequence[str]) -> None:
+    """Import modules, then keep some workers, which take what jobs hand over, until stdin ends."""
     with socket.socket(socket.AF_UNIX) as server:
-        # Jobs that come too early wait in line while modules are imported.
+        # Jobs that come too early, or while all workers are busy, wait in line.
         server.bind(address)
         server.listen(64)
         for name in modules:
@@ -86,71 +90,25 @@ def serve(address: str, modules: Sequence[str]) -> None:
         # Memory that no collection touches is shared by all forks.
         gc.collect()
         gc.freeze()
-        # The kernel forgets forks that ended.
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        workers, idle = [], []
-        while sys.stdin not in (ready := select.select([server, sys.stdin, *workers], [], [])[0]):
-            for worker in set(ready) - {server}:
-                # A byte says that its job is done. Its end says that it has ended.
-                if _said(worker):
-                    idle.append(worker)
-                else:
-                    workers.remove(worker)
-                    idle = [other for other in idle if other is not worker]
-            if server in ready:
-                connection, _ = server.accept()
-                with connection:
-                    while not _passed_on(connection, idle, workers, server):
-                        """An idle worker was killed."""
+        forks = set()
+        while not select.select([sys.stdin], [], [], PAUSE)[0]:
+            forks -= {fork for fork in forks if os.waitpid(fork, os.WNOHANG)[0]}
+            while len(forks) < workers:
+                fork = os.fork()
+                if fork == 0:
+                    _work(server)
+                forks.add(fork)
     shutil.rmtree(os.path.dirname(address))
 
 
-def _said(worker: socket.socket) -> bytes:
-    """What a worker says; nothing if it has ended."""
-    try:
-        return worker.recv(1)
-    except OSError:
-        return b""
-
-
-def _passed_on(
-    connection: socket.socket,
-    idle: list[socket.socket],
-    workers: list[socket.socket],
-    server: socket.socket,
-) -> bool:
-    """Whether a job reached an idle worker, or a new one if none is idle."""
-    if not idle:
-        ours, its = socket.socketpair()
-        if os.fork() == 0:
-            # It ends with this process, when nobody has the other end of its channel.
-            for other in (server, ours, *workers):
-                other.close()
-            _work(its)
-        its.close()
-        workers.append(ours)
-        idle.append(ours)
-    try:
-        socket.send_fds(idle.pop(), [b"\0"], [connection.fileno()])
-    except OSError:
-        return False
-    return True
-
-
-def _work(channel: socket.socket) -> NoReturn:
-    """Run the jobs that come through a channel. A worker must not end as its parent would."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    last = failed = False
-    while not last:
-        _, numbers, _, _ = socket.recv_fds(channel, 1, 1)
-        if not numbers:
-            break
-        with socket.socket(fileno=numbers[0]) as connection, contextlib.suppress(OSError):
+def _work(server: socket.socket) -> NoReturn:
+    """Run one job after another, as they come. A worker must not outlive its parent."""
+    ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
+    failed = False
+    while not failed and _resident() <= LARGEST:
+        connection, _ = server.accept()
+        with connection, contextlib.suppress(OSError):
             failed = _run(connection)
-            last = failed or _resident() > LARGEST
-            # Before the job ends, so that the next one finds this worker.
-            if not last:
-                channel.sendall(b"\0")
             connection.sendall(bytes([failed]))
             connection.shutdown(socket.SHUT_RDWR)
     os._exit(failed)
@@ -203,6 +161,6 @@ def _resident() -> int:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2:])
+    serve(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
     # Without the end of the interpreter: libraries would report what `gc.freeze` keeps as leaks.
     os._exit(0)
