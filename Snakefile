@@ -3,8 +3,6 @@ import atexit
 import os
 import sys
 import time
-from contextlib import suppress
-from importlib.util import find_spec
 
 from snakemake.utils import min_version
 
@@ -51,17 +49,6 @@ os.environ.update(
 
 
 onstart:
-    # It is there at once, and grows. Whoever chose single items gets no pages. Where Snakemake has
-    # an environment of its own, without the libraries of jobs, it comes with the first page.
-    if not config["only"] and find_spec("jinja2") and find_spec("pandas"):
-        from twotowers.report.overview import write_overview, write_scales
-
-        run = {"scale": config["scale"], "version": VERSION}
-        # Where the disk is full, jobs will say so.
-        with suppress(OSError):
-            os.makedirs(PLAN.figures, exist_ok=True)
-            write_overview(PLAN.figures, PLAN["outlines"], **run)
-            write_scales(config["figures"])
     # Snakemake's limit of jobs per second has a timer for every job that ended, and each asks all
     # ready jobs every second: up to a tenth of a core. Local jobs need no limit.
     if workflow.local_exec:

@@ -1,7 +1,7 @@
 # Pages that show every item beside the published numbers, and every claim's verdict.
 
 
-# As soon as a paper is done. The job also rewrites the overview, which `onstart` writes first;
+# As soon as a paper is done. The job also writes the overview of all papers that are done;
 # `overview` writes it last, and is what the rest depends on.
 rule page:
     input:

@@ -11,7 +11,7 @@ from twotowers.report.paper_page import CLAIM_COLUMNS
 
 
 @job
-def main(inputs, outputs, *, papers: dict[str, dict], scale: str, version: str) -> None:
+def main(inputs, outputs, *, papers: list[str], scale: str, version: str) -> None:
     """Write overview and claims, when the summaries of all papers are there."""
     folder = dirname(outputs.overview)
     rows = [

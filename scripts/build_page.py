@@ -19,11 +19,11 @@ YAML = {"sort_keys": False, "default_flow_style": None, "width": 88}
 
 
 @job
-def main(inputs, outputs, *, paper: dict, papers: dict[str, dict], scale: str, version: str):
+def main(inputs, outputs, *, paper: dict, papers: list[str], scale: str, version: str):
     """Write page and summary.
 
     Inputs are there to be ready; `paper` is `twotowers.workflow.descriptions.page_paper`, `papers`
-    an outline of every paper of the run, for the overview.
+    the keys of the run's papers, for the overview.
     """
     folder = dirname(outputs.page)
     claims = pd.read_csv(paper["claims"], keep_default_na=False, dtype=str)

@@ -194,44 +194,23 @@ def paper(folder: Path) -> dict:
     )
 
 
-def site(folder: Path, papers: int = 1, items: int = 7) -> Path:
-    """Write a site of papers that differ in their names; returns the overview.
-
-    Args:
-        folder: The folder of the site.
-        papers: Number of papers.
-        items: Number of items per paper. The items of the made-up paper are repeated.
-    """
-    made = {}
-    for number in range(papers):
-        key = f"sample{2025 + number}"
-        one = renamed(paper(folder / key), key, items)
-        write_paper(one, folder / key)
-        made[key] = outline(one)
+def site(folder: Path, papers: int = 1) -> Path:
+    """Write a site of papers that differ in their names; returns the overview."""
+    keys = [f"sample{2025 + number}" for number in range(papers)]
+    for key in keys:
+        write_paper(renamed(paper(folder / key), key), folder / key)
     # Written after the overview, which links them.
     (folder / "claims.csv").write_text(",".join(CLAIM_COLUMNS) + "\n")
-    write_overview(folder, made, **RUN)
+    write_overview(folder, keys, **RUN)
     write_scales(folder.parent)
     return folder / "index.html"
 
 
-def outline(one: dict) -> dict:
-    """What the overview shows of a paper that still runs."""
-    items = {
-        item["name"]: {word: item[word] for word in ("title", "kind")} for item in one["items"]
-    }
-    return {"title": one["title"], "citation": one["citation"], "items": items}
-
-
-def renamed(one: dict, key: str, items: int) -> dict:
-    """A paper under another name, with some number of its items, and their claims."""
-    made = []
-    for number in range(items):
-        again, at = divmod(number, len(one["items"]))
-        part = one["items"][at]
-        end = f".{again}" if again else ""
-        rows = [{**row, "paper": key, "claim": row["claim"] + end} for row in part["claims"]]
-        made.append({**part, "name": part["name"] + end, "claims": rows})
-    own = [{**row, "paper": key} for row in one["claims"]]
-    brief = one["brief"] if items >= len(one["items"]) else None
-    return {**one, "key": key, "items": made, "claims": own, "brief": brief}
+def renamed(one: dict, key: str) -> dict:
+    """A paper under another name."""
+    items = [
+        {**part, "claims": [{**row, "paper": key} for row in part["claims"]]}
+        for part in one["items"]
+    ]
+    claims = [{**row, "paper": key} for row in one["claims"]]
+    return {**one, "key": key, "items": items, "claims": claims}

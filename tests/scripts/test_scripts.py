@@ -64,7 +64,7 @@ def test_a_drawing_that_finds_nothing_says_so(tmp_path):
     column = {"heading": "nDCG@10", "metric": "position_bias", "position": 99}
     draw = item.parameters | {"columns": [column]}
     job = {"module": item.drawing("hager2025").module.__name__, "drawing": draw}
-    job |= {"paper": "hager2025", "name": "", "note": "", "caption": ""}
+    job |= {"paper": "hager2025", "name": "", "note": ""}
     outputs = SimpleNamespace(tex=tmp_path / "none.tex", csv=tmp_path / "none.csv")
     with pytest.raises(InputError, match="grid finds nothing to draw in the results"):
         draw_item.main([tmp_path / "fit"], outputs, **job)

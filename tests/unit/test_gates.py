@@ -197,11 +197,8 @@ def test_a_naive_fit_is_compared_with_a_constant_only():
 
 
 def test_a_loss_that_was_measured_is_not_computed_again():
-    of = task(sessions=True)
-    here = numbers(Fitted(scores=None), of, log_likelihood_pyclick=-0.4, nll=9.0)
+    here = numbers(Fitted(scores=None), task(sessions=True), log_likelihood_pyclick=-0.4, nll=9.0)
     assert here["held_out_loss"] == 0.4
-    constant = losses_by_hand(pages(4000, 1), pages(3000, 2), "constant").mean()
-    assert here["gain_over_constant"] == pytest.approx(constant - 0.4)
 
 
 def test_what_fits_nothing_has_no_gate():
@@ -209,9 +206,6 @@ def test_what_fits_nothing_has_no_gate():
     of.splits["test"].sessions[0].clicks[:] = False
     guessed = Fitted(scores=None, learns=False)
     assert numbers(guessed, of, log_likelihood_pyclick=-0.9) == {"held_out_loss": 0.9}
-
-
-def test_what_predicts_no_clicks_has_no_gate():
     assert numbers(Fitted(scores=None), task()) == {}
 
 
@@ -322,7 +316,6 @@ def test_a_gate_is_the_mean_over_seeds_of_a_lane():
         ("gain_over_constant", 0.0, True),
         ("gain_over_documents", 1e-9, False),
         ("gain_over_ranks", np.nan, True),
-        ("gain_over_ranks", -np.inf, True),
         ("gain_beside_ranks", -0.4, False),
         ("fall_at_limit", 0.001, False),
         ("fall_at_limit", 0.0011, True),
@@ -332,9 +325,7 @@ def test_a_gate_is_the_mean_over_seeds_of_a_lane():
 def test_the_margins(metric, value, fails):
     found = gates_of(rows("s", metric, [value] * 2))
     assert found["fails"].tolist() == [fails]
-    ((text, failed),) = lines(found)
-    assert failed == fails
-    assert text
+    assert [failed for _, failed in lines(found)] == [fails]
 
 
 def test_starts_agree_or_not():
@@ -395,14 +386,6 @@ def test_a_claim_that_rests_on_a_fit_that_fails_is_undecided(strengths, threshol
     if verdict == UNDECIDED:
         assert "s at strength 1 predicts clicks" in found["reason"].item()
         assert found["measured"].item().startswith("the gain = .3")
-
-
-def test_a_judge_that_cannot_do_without_a_fit_rests_on_it():
-    worst = GATED.assign(value=GATED["value"].where(GATED["metric"] != "gain_over_ranks", -1.0))
-    claim = Claim("1", "fig", "", "It gains", [above("it", 0)], lambda r: r["value"].iloc[2])
-    gates = gates_of(worst)
-    found = judge_all([claim], worst, None, gates, items={"fig": ["s"]}, data=SIMULATED)
-    assert found["verdict"].item() == UNDECIDED
 
 
 def test_a_judge_sees_single_queries_where_it_reads_them():

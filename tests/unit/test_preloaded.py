@@ -20,7 +20,7 @@ SERVER = """
 import sys
 from twotowers.workflow import preloaded
 preloaded.LARGEST = 300_000_000
-preloaded.serve(sys.argv[1], sys.argv[2:])
+preloaded.serve(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
 """
 """As `python -m twotowers.workflow.preloaded`, but workers end that have grown to less."""
 
@@ -38,14 +38,20 @@ import os, heavy
 
 
 @pytest.fixture
-def server(tmp_path):
+def workers() -> int:
+    """How many workers there are."""
+    return 1
+
+
+@pytest.fixture
+def server(tmp_path, workers):
     """A process with `heavy` imported; yields the environment of its jobs."""
     (tmp_path / "heavy.py").write_text(MODULE)
     path = os.pathsep.join([str(ROOT), str(tmp_path)])
     # Sockets have short paths, so the folder is relative.
     (tmp_path / "own").mkdir()
     environment = os.environ | {"PYTHONPATH": path, ADDRESS: f"own/socket:{sys.prefix}"}
-    command = [sys.executable, "-c", SERVER, "own/socket", "heavy"]
+    command = [sys.executable, "-c", SERVER, "own/socket", str(workers), "heavy"]
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while not (tmp_path / "own" / "socket").exists():
@@ -85,6 +91,7 @@ def test_a_worker_runs_one_job_after_another_with_its_own_streams(server, tmp_pa
     assert len(ran_in) == len(paths) == 1
 
 
+@pytest.mark.parametrize("workers", [2])
 def test_two_jobs_at_once_have_a_worker_each(server, tmp_path):
     body = "print(os.getpid(), flush=True); sys.stdin.readline()"
     both = [job(tmp_path, server[1], body, stdin=subprocess.PIPE) for _ in range(2)]
@@ -94,14 +101,9 @@ def test_two_jobs_at_once_have_a_worker_each(server, tmp_path):
         assert each.returncode == 0
 
 
-def test_after_a_failure_a_fresh_fork_takes_its_place(server, tmp_path):
-    job(tmp_path, server[1], "heavy.seen.append(1); sys.exit(1)").communicate()
-    out, _ = job(tmp_path, server[1], SEEN).communicate()
-    assert out.split()[2] == "1"
-
-
-def test_a_worker_that_has_grown_ends(server, tmp_path):
-    job(tmp_path, server[1], "heavy.seen.append(b'1' * 300_000_000)").communicate()
+@pytest.mark.parametrize("body", ["sys.exit(1)", "heavy.seen.append(b'1' * 300_000_000)"])
+def test_after_a_failure_or_if_it_has_grown_a_fresh_fork_takes_its_place(server, tmp_path, body):
+    job(tmp_path, server[1], f"heavy.seen.append(1); {body}").communicate()
     out, _ = job(tmp_path, server[1], SEEN).communicate()
     assert out.split()[2] == "1"
 
@@ -113,7 +115,6 @@ def test_a_worker_that_has_grown_ends(server, tmp_path):
         ("sys.exit(1)", 1, ""),
         ("raise ValueError('wrong')", 1, "ValueError: wrong"),
         ("os.kill(os.getpid(), 9)", 1, ""),
-        ("import subprocess; sys.exit(subprocess.run(['false']).returncode)", 1, ""),
     ],
 )
 def test_a_job_ends_as_its_script_does(server, tmp_path, body, status, message):
@@ -129,16 +130,23 @@ def test_a_job_that_is_killed_takes_its_fork_along(server, tmp_path):
     fork = int(running.stdout.readline())
     running.send_signal(signal.SIGKILL)
     running.communicate()
+    await_end(fork)
+
+
+def await_end(process: int) -> None:
+    """Wait until a process has ended."""
     deadline = time.monotonic() + 30
-    while os.path.exists(f"/proc/{fork}"):
-        assert time.monotonic() < deadline, "the fork goes on"
+    while os.path.exists(f"/proc/{process}"):
+        assert time.monotonic() < deadline, "it goes on"
         time.sleep(0.05)
 
 
 def test_the_process_ends_with_the_run(server, tmp_path):
-    process, _ = server
+    process, environment = server
+    out, _ = job(tmp_path, environment, SEEN).communicate()
     process.stdin.close()
     assert process.wait(60) == 0
+    await_end(int(out.split()[1]))
     assert not (tmp_path / "own").exists(), "nothing is left behind"
 
 

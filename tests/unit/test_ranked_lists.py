@@ -13,8 +13,8 @@ from tests.tasks import setting_of, task_of
 from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
-from twotowers.experiment.given import Repair, read_lists
-from twotowers.experiment.ranked_lists import Contexts, Places, contexts_of, factors_of
+from twotowers.experiment.given import read_lists
+from twotowers.experiment.ranked_lists import Contexts, Merging, Places, contexts_of, factors_of
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.identifiability.graph import factor_components
 from twotowers.jobs.fit import fit_setting
@@ -179,7 +179,7 @@ def test_empty_places_spare_a_merge():
     # Two lists of one document each at position 1, in contexts 0 and 1; position 2 is empty.
     places, document = Places(np.array([0, 2]), np.array([1, 3])), np.array([0, 1])
     described = np.arange(4.0)[:, None]
-    repairs = [Repair(**REPAIRS[name]) for name in ("near", "padded")]
+    repairs = [Merging(**REPAIRS[name]) for name in ("near", "padded")]
     near, padded = (factors_of(repair, document, places, described) for repair in repairs)
     assert near.tolist() == [0, 0]
     # The empty places join 1 and 3, so that of factors 0, 2 and {1, 3} the nearest are 0 and 1.
@@ -244,13 +244,6 @@ def test_trees_learn_from_click_rates_over_examination(files):
         list(transfer.measure(Fitted(scores=None), task, 0))
 
 
-def test_clicks_of_another_policy_are_no_input_of_trees(files):
-    train = read_lists(files["clicks"], LANES[:1])["train"]
-    task = SimpleNamespace(splits={"train": train}, positions=POSITIONS + 1)
-    with pytest.raises(InputError, match=r"clicks.parquet: users were shown .*policy.parquet"):
-        read_transfer(files, task, {"trees": 5, "leaves": 7})
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -263,16 +256,12 @@ def test_clicks_of_another_policy_are_no_input_of_trees(files):
             {"user": "contextual", "contexts": CONTEXTS | {"features": 2}},
             r"contexts.features: context vectors have 2 elements \(expected 10\)",
         ),
+        ({"user": "contextual", "positions": 11}, r"positions: .*position 11 .*10 at most"),
     ],
 )
 def test_users_that_cannot_click(files, changes, message):
     with pytest.raises(InputError, match=message):
         simulated(files, **changes)
-
-
-def test_ten_positions_are_known(files):
-    with pytest.raises(InputError, match=r"positions: .*position 11 .*10 at most"):
-        simulated(files, user="contextual", positions=11)
 
 
 def of_lists(documents, relevance, where, scores) -> tuple[Fitted, Task]:

@@ -15,7 +15,7 @@ from twotowers.claims.data_provenance import REAL, SIMULATION, STAND_IN, UNVERIF
 from twotowers.claims.recorded import RUN, VERDICT, read_recorded, strongest
 from twotowers.errors import InputError
 from twotowers.experiment.config import DataSet
-from twotowers.workflow.evidence import evidence_digest
+from twotowers.workflow.descriptions import evidence_digest
 from twotowers.workflow.records import processor
 
 

@@ -13,13 +13,16 @@ from datetime import datetime
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.workflow.records import cause, cost, failures, job_log, read
+from twotowers.workflow.records import cost, failures, job_log, read
 
 
 def test_a_log_has_facts_what_was_said_and_the_outcome(tmp_path):
     path = tmp_path / "deep" / "job.log"
     with job_log(path, {"rule": "fit", "parameters": {"seed": 3}}):
         print("to stdout")
+        # A job that is killed cannot flush.
+        assert "to stdout\n" in path.read_text()
+        assert "outcome" not in read(path)
         print("to stderr", file=sys.stderr)
         logging.getLogger("twotowers.fitting.gradient").info("epoch %d", 7)
     facts = read(path)
@@ -68,15 +71,6 @@ def test_a_failure_ends_with_its_cause_after_the_traceback(tmp_path):
     assert "Traceback (most recent call last)" in path.read_text()
 
 
-def test_what_is_said_is_in_the_log_at_once(tmp_path):
-    """A job that is killed cannot flush."""
-    path = tmp_path / "job.log"
-    with job_log(path, {}):
-        print("begun")
-        assert "begun\n" in path.read_text()
-        assert "outcome" not in read(path)
-
-
 def test_failures_are_those_of_this_run_in_their_order(tmp_path):
     def log(name, *lines, at):
         path = tmp_path / name
@@ -93,7 +87,3 @@ def test_failures_are_those_of_this_run_in_their_order(tmp_path):
     assert [path for path, _ in found] == [failed, killed]
     assert found[0][1] == "OSError: new"
     assert "killed" in found[1][1]
-
-
-def test_a_cause_is_one_line():
-    assert cause(ValueError("a\n  b")) == "ValueError: a b"

@@ -18,7 +18,9 @@ from pathlib import Path
 import yaml
 
 from tests.running import ran
-from twotowers.experiment.matrix import expanded
+from twotowers.experiment.config import read_config
+from twotowers.experiment.paper import Paper, load_paper
+from twotowers.files.yamls import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "hager2025"
@@ -47,40 +49,6 @@ def jobs(text: str) -> dict[str, set[str]]:
         output = _OUTPUT.search(body)
         found.setdefault(rule, set()).update(output.groups() if output else ())
     return found
-
-
-def made_at(experiment: dict, scale: str) -> dict:
-    """An experiment with the items, settings and studies that a scale makes."""
-    values, items = experiment["scales"][scale], experiment["items"]
-    changed = [each.get("items", {}) for each in experiment["scales"].values()]
-    drawn = [item for each in (items, *changed) for item in each.values()]
-    items = {name: item | values.get("items", {}).get(name, {}) for name, item in items.items()}
-    # A scale may fit the logs of some data sets.
-    fitted = {None, *values.get("datasets", experiment["datasets"])}
-    absent = {
-        name
-        for name, setting in experiment["settings"].items()
-        if experiment["logs"][setting["log"]].get("dataset") not in fitted
-    }
-    kept = {
-        name: item
-        for name, item in items.items()
-        if scale in item.get("scales", [scale]) and set(item["needs"]) - absent
-    }
-    # An item of other scales takes along the settings and studies that only it needs.
-    gone = {need for item in drawn for need in item.get("needs", ())}
-    gone -= {need for item in kept.values() for need in item["needs"]}
-    left = {
-        section: {
-            name: entry | values.get(section, {}).get(name, {})
-            for name, entry in experiment[section].items()
-            if name not in gone | absent
-        }
-        for section in ("settings", "studies")
-    }
-    of_scale = values.get("logs", {})
-    logs = {name: log | of_scale.get(name, {}) for name, log in experiment["logs"].items()}
-    return {**experiment, **left, "logs": logs, "items": kept}
 
 
 @dataclass(frozen=True)
@@ -193,25 +161,10 @@ class Project:
         return ran(command, cwd=self.folder, env=self.environment, check=True).stdout
 
     @property
-    def experiment(self) -> dict:
-        """The paper's experiment as its file has it, with the settings of each matrix."""
-        path = self.folder / "papers" / self.paper / "experiment.yaml"
-        experiment = {"logs": {}, "settings": {}, "studies": {}} | yaml.safe_load(path.read_text())
-        settings = experiment["settings"]
-        products = {name: [*expanded({name: entry})] for name, entry in settings.items()}
-        for item in experiment["items"].values():
-            item["needs"] = [each for need in item["needs"] for each in products.get(need, [need])]
-        for scale in experiment["scales"].values():
-            own = scale.get("settings", {}).items()
-            scale["settings"] = {
-                each: change for name, change in own for each in products.get(name, [name])
-            }
-        return experiment | {"settings": expanded(settings)}
-
-    @property
-    def smoke(self) -> dict:
-        """The paper's experiment with what scale smoke makes."""
-        return made_at(self.experiment, "smoke")
+    def smoke(self) -> Paper:
+        """The paper at scale smoke, as its file has it now."""
+        config = read_yaml(self.folder / "config.yaml") | {"scale": "smoke"}
+        return load_paper(self.paper, read_config(config), self.folder)
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of every csv, svg and pdf below figures/."""

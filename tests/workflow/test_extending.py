@@ -134,7 +134,7 @@ def test_a_paper_of_studies_gets_to_the_page(extended):
     check_claims(project)
     index = project.folder / project.figures / "smoke" / "index.html"
     page = index.parent / STUDIED / "index.html"
-    for name in project.smoke["items"]:
+    for name in project.smoke.items:
         assert f'id="{name}"' in page.read_text()
     if find_chromium() is not None:
         assert check_page(index, 1280) + check_page(page, 1280) == []

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ast
 import csv
-import html
-import json
 import os
 import re
 import shutil
@@ -25,12 +23,13 @@ import pytest
 
 from tests.browser import check_page, find_chromium
 from tests.workflow.project import FEW, PAPER, ROOT, SMOKE, Finished, Project, jobs
-from tests.workflow.test_plans import counts, declared
 from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
+from twotowers.experiment.paper import Paper
 from twotowers.files.rankings import read_rankings
 from twotowers.files.yamls import read_yaml
 from twotowers.workflow.planning import make_plan
 from twotowers.workflow.records import read
+from twotowers.workflow.targets import ENDINGS
 
 # One group, so that pytest-xdist gives the shared runs to one worker (--dist loadgroup).
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]
@@ -41,25 +40,24 @@ PAGE = {
     "overview": {"figures/smoke/index.html"},
     "all": set(),
 }
-ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
 
 
 def item_files(project: Project) -> list[str]:
     """All declared files of the items."""
     return [
         f"{project.figures}/smoke/{project.paper}/{name}.{ending}"
-        for name, item in project.smoke["items"].items()
-        for ending in ENDINGS[item["kind"]]
+        for name, item in project.smoke.items.items()
+        for ending in ENDINGS[item.kind]
     ]
 
 
-def drawings(experiment: dict, needs: set[str]) -> dict[str, set[str]]:
+def drawings(paper: Paper, needs: set[str]) -> dict[str, set[str]]:
     """The jobs of the items that need one of the given settings and studies."""
     found = {}
-    for name, item in experiment["items"].items():
-        if needs & set(item["needs"]):
-            first = f"figures/smoke/{PAPER}/{name}.{ENDINGS[item['kind']][0]}"
-            found.setdefault(item["kind"], set()).add(first)
+    for name, item in paper.items.items():
+        if needs & {*item.needs}:
+            first = f"figures/smoke/{PAPER}/{name}.{ENDINGS[item.kind][0]}"
+            found.setdefault(item.kind, set()).add(first)
     return found
 
 
@@ -117,8 +115,8 @@ def check_claims(project: Project) -> None:
     claims = import_module(f"papers.{project.paper}.claims").CLAIMS
     with (project.folder / project.figures / "smoke" / "claims.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["paper"] == project.paper]
-    made = project.smoke["items"]
-    expected = [(project.paper, claim.id) for claim in claims if {*claim.items} <= {*made}]
+    made = {*project.smoke.items}
+    expected = [(project.paper, claim.id) for claim in claims if {*claim.items} <= made]
     assert expected
     assert [(row["paper"], row["claim"]) for row in rows] == expected
     assert {row["verdict"] for row in rows} <= {REPRODUCED, CONTRADICTED, UNDECIDED, NOT_TESTABLE}
@@ -158,46 +156,23 @@ def test_a_paper_s_page_tells_where_it_came_from(finished):
         assert fact in page
     drawn = (finished.project.folder / "figures" / "smoke" / PAPER / "fig2.svg").read_text()
     assert "Data: generated stand-in for mslr30k. Scale: smoke. Seeds: 2021." in drawn
-    experiment = finished.project.smoke
-    for anchor in (*experiment["items"], *(f"setting-{name}" for name in experiment["settings"])):
+    paper = finished.project.smoke
+    for anchor in (*paper.items, *(f"setting-{name}" for name in paper.settings)):
         assert f'id="{anchor}"' in page
 
 
 def test_every_jobs_log_says_how_it_ended(finished):
-    assert counts(finished.run.jobs) == declared(finished.project, [PAPER], "smoke")
+    paper, done = finished.project.smoke, finished.run.jobs
+    assert done["fit"] | done["study"] == {
+        f"results/smoke/fits/{PAPER}/{need}/{seed}.parquet"
+        for need in paper.needs
+        for seed in paper.seeds_of(need)
+    }
     logs = list((finished.project.folder / "results").rglob("*.log"))
     assert len(logs) == sum(map(len, finished.run.jobs.values()))
     assert {read(log)["outcome"] for log in logs} == {"done"}
     (fit,) = (log for log in logs if log.match("fits/*/fit-linear/2021.log"))
     assert re.search(r" nll of \d+ lanes: 0\.\d+ to 0\.\d+$", fit.read_text(), re.MULTILINE)
-
-
-def test_snakemakes_own_report_has_categories_labels_and_captions(finished, tmp_path):
-    path = tmp_path / "report.html"
-    run = finished.project.snakemake("--report", str(path))
-    assert run.code == 0, run.text
-    text = path.read_text()
-    categories, results = (variable(text, name) for name in ("categories", "results"))
-    files = item_files(finished.project)
-    studies = finished.project.smoke["studies"].items()
-    simulated = {name for name, study in studies if "dataset" not in study}
-    assert categories.keys() == {"overview", PAPER}
-    assert {name for part in categories[PAPER].values() for name in part} == set(files)
-    for name in files:
-        item, ending = name.rsplit("/", 1)[1].split(".")
-        assert results[name]["labels"] == {"item": item, "format": ending}
-        caption, note = re.findall("<p>(.*?)</p>", results[name]["caption"], re.DOTALL)
-        declared = finished.project.smoke["items"][item]
-        assert html.unescape(caption).split() == declared["caption"].split()
-        kind = "simulated" if set(declared["needs"]) <= simulated else "stand-in"
-        assert kind in note
-    assert "verdict" in results["figures/smoke/claims.csv"]["caption"]
-
-
-def variable(report: str, name: str):
-    """The value of a JavaScript variable of Snakemake's report."""
-    start = re.search(rf'<script id="{name}">\s*var {name} = ', report).end()
-    return json.JSONDecoder().raw_decode(report, start)[0]
 
 
 # The second run
@@ -258,9 +233,9 @@ def test_editing_what_only_fits_use_reruns_fits_and_another_seed_adds_its_own_jo
         project.edited("twotowers/jobs/fit.py", with_statement("fit_setting")),
         project.edited(f"papers/{PAPER}/experiment.yaml", another_seed),
     ):
-        experiment = project.smoke
+        paper = project.smoke
         plan = project.plan()
-    assert experiment["scales"]["smoke"]["seeds"] == [2021, 2022]
+    assert paper.seeds == (2021, 2022)
     added = {
         rule: {path.replace("/2021.", "/2022.") for path in done[rule]}
         for rule in ("policy", "clicks", "fit", "study")
@@ -268,7 +243,7 @@ def test_editing_what_only_fits_use_reruns_fits_and_another_seed_adds_its_own_jo
     assert plan == {
         **added,
         "fit": done["fit"] | added["fit"],
-        **drawings(experiment, {*experiment["settings"], *experiment["studies"]}),
+        **drawings(paper, {*paper.needs}),
         "claims": done["claims"],
         **PAGE,
     }
@@ -304,7 +279,7 @@ def recovered(clean_copy, finished) -> tuple[str, Finished]:
 def await_a_fit(project: Project, process: subprocess.Popen) -> None:
     """Wait until the first job of rule fit works."""
     logs = project.folder / "results" / "smoke" / "logs" / "fits" / PAPER
-    settings = project.smoke["settings"]
+    settings = project.smoke.settings
     deadline = time.monotonic() + 900
     # The runner opens the log when all imports are done.
     while not any(path.parent.name in settings for path in logs.glob("*/*.log")):

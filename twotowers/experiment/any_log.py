@@ -5,59 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Discriminator, Tag
+from pydantic import Discriminator, Tag
 
 from twotowers.experiment.drawn_lists import DrawnLists
-from twotowers.experiment.fields import config_error
 from twotowers.experiment.log import Log
 from twotowers.experiment.observed import ObservedLog
 from twotowers.experiment.own_log import OwnLog
 from twotowers.experiment.ranked_lists import RankedLists
 from twotowers.experiment.simulated import SimulatedLog
 
-LOGS = {
-    "simulated": SimulatedLog,
-    "observed": ObservedLog,
-    "own": OwnLog,
-    "drawn": DrawnLists,
-    "ranked": RankedLists,
-}
-ORIGINS = {"simulation": "simulated", "dataset": "observed", "file": "own"}
-GIVEN_LISTS = "'lists', which are drawn; or 'dataset', 'policy' and 'contexts'"
 
-
-def _kind_of_log(given: Any) -> str | None:
+def _kind_of_log(given: Any) -> str:
+    """The value of `from`. Given lists are drawn, or ranked where a data set has them."""
     if isinstance(given, Log):
-        return next(name for name, kind in LOGS.items() if isinstance(given, kind))
-    if not isinstance(given, Mapping):
-        return None
-    origin = given.get("from", "simulation")
-    if origin == "lists":
-        return "ranked" if "lists" not in given else "drawn"
-    return ORIGINS.get(origin) if isinstance(origin, str) else None
-
-
-def _known(given: Any) -> Any:
-    """Refuse an origin that there is not."""
-    kind = _kind_of_log(given)
-    if kind is None:
-        raise config_error(
-            f"{given.get('from') if isinstance(given, Mapping) else given!r} is unknown",
-            "one of 'simulation', 'dataset', 'lists', 'file'",
-            "from" if isinstance(given, Mapping) else "",
-        )
-    if kind == "ranked" and isinstance(given, Mapping) and "dataset" not in given:
-        raise config_error("'lists' is missing", GIVEN_LISTS)
-    return given
+        given = dict(given) | {"from": dict(given)["origin"]}
+    origin = given.get("from", "simulation") if isinstance(given, Mapping) else given
+    return "lists of a data set" if origin == "lists" and "dataset" in given else str(origin)
 
 
 AnyLog = Annotated[
-    Annotated[SimulatedLog, Tag("simulated")]
-    | Annotated[ObservedLog, Tag("observed")]
-    | Annotated[OwnLog, Tag("own")]
-    | Annotated[DrawnLists, Tag("drawn")]
-    | Annotated[RankedLists, Tag("ranked")],
+    Annotated[SimulatedLog, Tag("simulation")]
+    | Annotated[ObservedLog, Tag("dataset")]
+    | Annotated[OwnLog, Tag("file")]
+    | Annotated[DrawnLists, Tag("lists")]
+    | Annotated[RankedLists, Tag("lists of a data set")],
     Discriminator(_kind_of_log),
-    BeforeValidator(_known),
 ]
 """A log, by where its clicks come from (`from`)."""

@@ -1,13 +1,5 @@
 """Models, methods, towers, heads, drawings and studies, found by the names of their files.
 
-    family    folder of twotowers/, of a paper   what a file holds
-    models    models/, models/                   a class derived from `CellModel` or `PageModel`
-    methods   methods/, methods/                 a function `fit(task, *, ...)`
-    towers    towers/, towers/                   a class derived from `Tower`
-    heads     towers/, heads/                    a class derived from `Head`
-    drawings  report/drawings/, items/           functions `table`, and `draw` or `tex`
-    studies   none, studies/                     a function `run(inputs, *, seed, ...)`
-
 No list is kept: a new file is a new component. Its options are its keyword-only parameters, or the
 fields of a click model, and their annotations say what they may be. A paper's file must not have
 the name of one of the library's. Callers from Python may give the class or function itself.
@@ -23,7 +15,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from twotowers.errors import InputError, nearest
 from twotowers.models.names import MODELS
@@ -32,28 +24,37 @@ from twotowers.root import ROOT
 if TYPE_CHECKING:
     from twotowers.experiment.fields import Config
 
-FOLDERS = {
-    "models": ("models", "models"),
-    "methods": ("methods", "methods"),
-    "towers": ("towers", "towers"),
-    "heads": ("towers", "heads"),
-    "drawings": ("report/drawings", "items"),
-    "studies": ("studies", "studies"),
+
+class Family(NamedTuple):
+    """Where components of a family are, and what their files hold."""
+
+    ours: str
+    """The folder below twotowers/ (which has no studies)."""
+    theirs: str
+    """The folder below a paper."""
+    module: str = ""
+    """The module of the base classes, which is imported when it is needed: click models do not need
+    JAX."""
+    bases: tuple[str, ...] = ()
+    """The base classes, which are no components themselves."""
+    functions: tuple[str, ...] = ()
+    """What a file holds, if it is no class."""
+    filled_in: tuple[str, ...] = ()
+    """Keyword-only parameters that are no options."""
+
+
+FAMILIES = {
+    "models": Family(
+        "models", "models", "models.protocol", bases=("ClickModel", "CellModel", "PageModel")
+    ),
+    "methods": Family("methods", "methods", functions=("fit",)),
+    "towers": Family("towers", "towers", "towers.parts", bases=("Tower",), filled_in=("rngs",)),
+    "heads": Family("towers", "heads", "towers.head", bases=("Head",), filled_in=("rngs",)),
+    "drawings": Family("report/drawings", "items", functions=("draw", "tex")),
+    "studies": Family("studies", "studies", functions=("run",), filled_in=("seed",)),
 }
-"""The folder of each family: below twotowers/ (which has no studies), and below a paper."""
-BASES = {
-    "models": ("twotowers.models.protocol", ("ClickModel", "CellModel", "PageModel")),
-    "towers": ("twotowers.towers.parts", ("Tower",)),
-    "heads": ("twotowers.towers.head", ("Head",)),
-}
-"""The module and names of the base classes of a family, which are no components themselves. They
-are imported when they are needed: click models do not need JAX."""
-FUNCTIONS = {"methods": ("fit",), "studies": ("run",), "drawings": ("draw", "tex")}
-"""What a file of a family holds, if it is no class."""
 MADE_BY = {"figure": "draw", "table": "tex"}
 """The function of a drawing that makes an item of each kind from its table."""
-FILLED_IN = {"studies": ("seed",), "towers": ("rngs",), "heads": ("rngs",)}
-"""Keyword-only parameters of a family that are no options."""
 EXTRAS = ("jax", "flax", "optax", "lightgbm", "sklearn", "matplotlib", "seaborn")
 """Packages that only some components need, and that a base installation lacks."""
 
@@ -63,7 +64,7 @@ class Component:
     """A click model, method, tower, head, drawing or study, as its file declares it.
 
     Attributes:
-        family: a key of FOLDERS.
+        family: a key of FAMILIES.
         name: the file's name, without its ending.
         module: the file's module.
         holds: the class or function. Of a drawing: `draw` or `tex`.
@@ -104,7 +105,7 @@ class Component:
         from twotowers.experiment.fields import Options
         from twotowers.towers.lane import Lanes
 
-        model, filled_in = self.family == "models", FILLED_IN.get(self.family, ())
+        model, filled_in = self.family == "models", FAMILIES[self.family].filled_in
         options: dict[str, Any] = {}
         for function in [*([self.module.table] if self.family == "drawings" else []), self.holds]:
             start = function.__init__ if inspect.isclass(function) and not model else function
@@ -158,7 +159,7 @@ def component_of(family: str, holds: Any) -> Component:
 
     Constants of a method, such as `TRAINS`, are those of the module that defines the function.
     """
-    if family in BASES and not (inspect.isclass(holds) and issubclass(holds, _bases(family))):
+    if _bases(family) and not (inspect.isclass(holds) and issubclass(holds, _bases(family))):
         expected = " or ".join(base.__name__ for base in _bases(family))
         raise InputError(f"{holds!r} is not allowed", expected=f"a class derived from {expected}")
     *above, file = holds.__module__.split(".")
@@ -174,7 +175,7 @@ def components(family: str, paper: str | None = None, root: Path = ROOT) -> dict
 
 def files(family: str, paper: str | None, root: Path) -> dict[str, Path]:
     """The files that may hold a component, by name."""
-    ours, theirs = FOLDERS[family]
+    ours, theirs, *_ = FAMILIES[family]
     # A paper outside the project (`root`) uses the library's components, too.
     paths = {path.stem: path for path in sorted((ROOT / "twotowers" / ours).glob("[!_]*.py"))}
     if paper is not None:
@@ -198,7 +199,7 @@ def _component(family: str, path: Path) -> Component | None:
         if (error.name or "").split(".")[0] in EXTRAS:
             return None
         raise
-    if family in BASES:
+    if _bases(family):
         held = [
             value
             for value in vars(module).values()
@@ -211,14 +212,15 @@ def _component(family: str, path: Path) -> Component | None:
     elif family == "drawings" and not hasattr(module, "table"):
         held = []
     else:
-        held = [getattr(module, name) for name in FUNCTIONS[family] if hasattr(module, name)]
+        functions = FAMILIES[family].functions
+        held = [getattr(module, name) for name in functions if hasattr(module, name)]
     return Component(family, path.stem, module, held[0]) if held else None
 
 
 @cache
 def _bases(family: str) -> tuple[type, ...]:
-    module, names = BASES[family]
-    return tuple(getattr(import_module(module), name) for name in names)
+    own = FAMILIES[family]
+    return tuple(getattr(import_module(f"twotowers.{own.module}"), name) for name in own.bases)
 
 
 @cache

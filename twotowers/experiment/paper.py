@@ -28,7 +28,7 @@ from twotowers.experiment.matrix import expanded, name_products, wrong_at
 from twotowers.experiment.parts import Tower
 from twotowers.experiment.settings import Setting
 from twotowers.experiment.studies import Study
-from twotowers.experiment.training import Rankers, Training
+from twotowers.experiment.training import Ranker, Training
 from twotowers.files.yamls import line_of, read_yaml
 from twotowers.root import ROOT
 from twotowers.splits import LOG
@@ -171,7 +171,9 @@ class PaperFile(Config):
     """Positions on a result page."""
     scales: Scales
     """Values that differ between scales."""
-    rankers: Annotated[Rankers, declare("rankers")] = Field(default={}, validate_default=True)
+    rankers: Annotated[dict[str, Ranker], declare("rankers")] = Field(
+        default={}, validate_default=True
+    )
     """Training of the logging policy's ranker, by name."""
     training: Annotated[dict[str, Training], declare("training")] = Field(
         default={}, validate_default=True

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import nearest
 from twotowers.experiment.fields import Config, Positive, Share, config_error
 from twotowers.experiment.log import Columns, Files, Recorded, need_pages, tower_inputs
 from twotowers.experiment.parts import UserField
 from twotowers.experiment.simulated_clicks import draw_cells, draw_pages
-from twotowers.files.rankings import Rankings, mask, pad, read_rankings
+from twotowers.files.rankings import mask, pad, read_rankings
 from twotowers.logs.cells import read_logs, write_logs
 from twotowers.logs.policies import ScoredPairs, read_scores
 from twotowers.logs.sessions import write_sessions
@@ -244,7 +243,8 @@ class SimulatedLog(Recorded):
         for split, policy in policies.items():
             pairs, sessions = policy.pairs, pages[split]
             queries, first = self.queries.of(split)
-            lists = _rankings(inputs[queries], policy, first)
+            lists = read_rankings(inputs[queries])
+            lists = lists if first is None else lists.first(first)
             where = mask(pairs.lengths, positions)
             counts = (
                 read_logs(inputs["clicks"], lanes, split=split, pairs=pairs, length=positions)
@@ -263,12 +263,3 @@ class SimulatedLog(Recorded):
 
     def _policies(self, inputs: Mapping[str, str]) -> dict[str, ScoredPairs]:
         return {split: read_scores(inputs["policy"], *self.queries.of(split)) for split in SPLITS}
-
-
-def _rankings(path: str | Path, policy: ScoredPairs, first: int | None) -> Rankings:
-    lists = read_rankings(path)
-    if first is not None:
-        lists = lists.first(first)
-    if not np.array_equal(lists.query, policy.pairs.query):
-        raise InputError("its queries are not those of the policy", path=path, field="query")
-    return lists

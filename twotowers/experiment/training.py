@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
-from twotowers.errors import nearest
-from twotowers.experiment.fields import Above0, Config, NotNegative, Positive, config_error
+from twotowers.experiment.fields import Above0, Config, NotNegative, Positive
 from twotowers.fitting.optimizers import check_decay
 from twotowers.towers.lane import Lanes, lanes_of, values_of
 
@@ -58,8 +56,8 @@ class Training(_Descent):
 class TowerRanker(_Descent):
     """A ranker that is a tower, trained on labels by AdamW."""
 
-    kind: Literal["linear", "deep"] | None = None
-    """Where the name is another one: linear or deep."""
+    kind: Literal["linear", "deep"]
+    """The tower."""
     learning_rate: Above0
     """Of the optimiser."""
 
@@ -67,8 +65,7 @@ class TowerRanker(_Descent):
 class LambdaMART(Config):
     """Boosted trees that optimise nDCG; see `twotowers.rankers.trees`."""
 
-    kind: Literal["lambdamart"] | None = None
-    """Where the name is another one."""
+    kind: Literal["lambdamart"]
     queries: Positive
     """How many of the training queries have labels, drawn anew for each seed."""
     trees: Positive = 100
@@ -82,42 +79,12 @@ class LambdaMART(Config):
 class SVM(Config):
     """A linear pairwise SVM; see `twotowers.rankers.training`."""
 
-    kind: Literal["svm"] | None = None
-    """Where the name is another one."""
+    kind: Literal["svm"]
     share: Annotated[float, Field(gt=0, le=1)]
     """Share of the training queries that it is trained on."""
     cost: Above0
     """Cost of a wrong pair, for all queries together."""
 
 
-KINDS = ("linear", "deep", "lambdamart", "svm")
-
-
-def _each_kind(given: Any) -> Any:
-    """Each ranker with its kind, which is its name unless it says another."""
-    if not isinstance(given, Mapping):
-        return given
-    return {name: _with_kind(name, entry) for name, entry in given.items()}
-
-
-def _with_kind(name: str, entry: Any) -> Any:
-    if not isinstance(entry, Mapping) or "kind" in entry:
-        return entry
-    if name not in KINDS:
-        raise config_error("'kind' is missing", nearest(name, KINDS), name)
-    return {"kind": name, **entry}
-
-
-def _tag(entry: Any) -> str:
-    kind = entry.get("kind") if isinstance(entry, Mapping) else getattr(entry, "kind", None)
-    return kind if kind in ("lambdamart", "svm") else "tower"
-
-
-RankerField = Annotated[
-    Annotated[TowerRanker, Tag("tower")]
-    | Annotated[LambdaMART, Tag("lambdamart")]
-    | Annotated[SVM, Tag("svm")],
-    Discriminator(_tag),
-]
-Rankers = Annotated[dict[str, RankerField], BeforeValidator(_each_kind)]
-"""Training of the logging policy's ranker, by name."""
+Ranker = Annotated[TowerRanker | LambdaMART | SVM, Field(discriminator="kind")]
+"""Training of a logging policy's ranker."""

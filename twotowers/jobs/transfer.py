@@ -48,15 +48,8 @@ class Transfer:
 
 
 def read_transfer(files: Mapping[str, str], task: Task, trees: Mapping[str, int]) -> Transfer:
-    """Features of the lists shown, from `policy`, `clicks`, `train`, and the `test` queries."""
+    """Features of the lists shown, from `policy` and `train`, and the `test` queries."""
     shown = displayed(files["train"], files["policy"], top=task.positions)
-    places = task.splits["train"].where.sum()
-    if len(shown.label) != places:
-        raise InputError(
-            f"users were shown {places} documents, and the policy shows {len(shown.label)}",
-            path=files["clicks"],
-            expected=f"clicks of {files['policy']}",
-        )
     return Transfer(shown.features, read_rankings(files["test"]), trees)
 
 

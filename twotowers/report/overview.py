@@ -1,8 +1,6 @@
 """The overview of all papers of a scale, made of the summaries that their pages leave.
 
-It is written when a run starts, and again whenever a paper's page is finished. Until then it lists
-the paper's items. Their small pictures are those files that the figures' jobs write, so that each
-appears as soon as it is drawn and the overview is loaded again.
+It is written whenever a paper's page is finished.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from twotowers.claims.claims import ORIGINS
@@ -19,18 +17,14 @@ from twotowers.claims.recorded import SCALES
 from twotowers.report.evidence import claim_view, standing
 from twotowers.report.paper_page import CLAIM_COLUMNS, PAGE, PROVENANCE, SUMMARISED, SUMMARY
 from twotowers.report.rendering import render
-from twotowers.report.words import printed_name
 
 
-def write_overview(
-    folder: str | Path, papers: Mapping[str, Mapping], *, scale: str, version: str
-) -> None:
+def write_overview(folder: str | Path, papers: Iterable[str], *, scale: str, version: str) -> None:
     """Write the overview, above the folders of the papers.
 
     Several jobs may do so at once: each reads all summaries and writes while it alone holds the
-    folder's lock, so that the last one shows them all. `papers` are
-    `twotowers.workflow.descriptions.outlines`. One without a summary is shown as not finished.
-    Papers of other runs that have one are shown too.
+    folder's lock, so that the last one shows them all. `papers` are the keys of this run's; those
+    without a summary are named as not finished. Papers of other runs that have one are shown too.
     """
     folder = Path(folder)
     with _alone(folder):
@@ -41,7 +35,7 @@ def write_overview(
             "overview.html.j2",
             folder / PAGE,
             papers=finished,
-            waiting={key: _waiting(papers[key]) for key in papers if key not in known},
+            missing=[key for key in papers if key not in known],
             claims=views,
             standing=standing(views),
             origins=ORIGINS,
@@ -81,20 +75,6 @@ def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
         summary["views"] = list(map(claim_view, summary["claims"]))
         summary["standing"] = standing(summary["views"])
     return finished
-
-
-def _waiting(paper: Mapping) -> dict:
-    """What the template needs of a paper without a summary."""
-    items = [
-        {
-            "name": name,
-            "label": printed_name(name),
-            "title": item["title"],
-            "image": f"{name}.svg" if item["kind"] == "figure" else None,
-        }
-        for name, item in paper["items"].items()
-    ]
-    return {"title": paper["title"], "citation": paper["citation"], "items": items}
 
 
 def _summary(path: Path) -> dict | None:

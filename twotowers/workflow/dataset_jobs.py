@@ -9,13 +9,14 @@ from twotowers.logs.opening import FOLDER, FORMATS
 from twotowers.root import ROOT
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, IDS, LOG, PAGES, SPLITS
 from twotowers.standins import logs, rankings, uva, wscd
-from twotowers.workflow.descriptions import STANDIN_SEED
 
 if TYPE_CHECKING:
     from twotowers.experiment.config import DataSet
     from twotowers.workflow.planning import Planner
 
 
+STANDIN_SEED = 0
+"""The seed of all stand-ins."""
 STANDINS = {
     name: module.__name__.rpartition(".")[2]
     for module in (rankings, logs, wscd, uva)

@@ -1,20 +1,37 @@
-"""Where the numbers of items, claims and pages came from."""
+"""Where the numbers of items, claims and pages came from, and what of them is recorded."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from twotowers.claims.data_provenance import REAL, STAND_IN, UNVERIFIED, weakest
+from twotowers.datasets.sources import LETOR
 from twotowers.experiment.objects import dumped, shown
+from twotowers.files.yamls import read_yaml
 from twotowers.report.words import seed_range
+from twotowers.workflow.dataset_jobs import standin_file, standin_of
 
 if TYPE_CHECKING:
     from twotowers.workflow.planning import Planner
 
 
-STANDIN_SEED = 0
-"""The seed of all stand-ins."""
+SETTINGS = (
+    *("datasets", "positions", "scales", "rankers", "towers", "training", "logs", "settings"),
+    "studies",
+)
+"""What of an experiment decides its verdicts."""
+SCRIPTS = tuple(
+    f"scripts/{name}.py"
+    for name in (
+        *("generate_standin", "preprocess", "train_policy", "simulate_clicks", "fit_setting"),
+        *("run_study", "judge_claims"),
+    )
+)
+"""The scripts behind a verdict."""
 
 
 def kind_of_data(plan: Planner, dataset: str) -> str:
@@ -54,22 +71,6 @@ def source_note(plan: Planner, paper: str, item: str) -> str:
     return f"Data: {', '.join(data) or 'simulated'}. Scale: {scale}. Seeds: {seeds}."
 
 
-def outlines(plan: Planner) -> dict[str, dict]:
-    """What the overview shows of each paper of the run before its page is there, by key."""
-    shown = ("title", "kind")
-    return {
-        key: {
-            "title": paper.title,
-            "citation": paper.citation,
-            "items": {
-                name: {word: getattr(item, word) for word in shown}
-                for name, item in paper.items.items()
-            },
-        }
-        for key, paper in plan.papers.items()
-    }
-
-
 def page_paper(plan: Planner, key: str) -> dict:
     """What a paper's page shows besides its results. Paths are relative to the project."""
     paper = plan.papers[key]
@@ -85,19 +86,23 @@ def page_paper(plan: Planner, key: str) -> dict:
         },
         "items": {name: _page_item(plan, key, name) for name in paper.items},
         "needs": {name: _page_need(plan, key, name) for name in paper.needs},
+        "digest": evidence_digest(plan, key),
+        "recorded": recorded(plan, key),
     }
 
 
 def _page_item(plan: Planner, paper: str, name: str) -> dict:
     item = plan.papers[paper].items[name]
-    metrics = item.parameters.get("metrics")
-    settings = _names(item.parameters, set(item.needs))
     return {
         **{word: getattr(item, word) for word in ("title", "caption", "expected", "kind")},
         "needs": list(item.needs),
         "highlight": item.highlight,
         "headings": _headings(item.parameters),
-        "names": {"metric": metrics if isinstance(metrics, Mapping) else {}, "setting": settings},
+        "names": {
+            "metric": _values(item.parameters, "metric"),
+            "setting": _values(item.parameters, "setting")
+            | _names(item.parameters, set(item.needs)),
+        },
         "files": plan.item_files(paper, name),
         **_origin(plan, paper, item.needs),
     }
@@ -108,6 +113,14 @@ def _headings(parameters: Mapping[str, Any]) -> dict[str, str]:
     if "xlabel" not in parameters:
         return {}
     return {parameters.get("along", "amount"): parameters["xlabel"].partition(" (")[0]}
+
+
+def _values(options: Mapping[str, Any], column: str) -> dict[str, str]:
+    """The names of a column's values that are the rows, columns, curves or panels of a drawing."""
+    given = [options.get(name) for name in ("rows", "columns", "by", "col")]
+    given.append({"metric": options.get("metrics")})
+    names = [each.get(column) for each in given if isinstance(each, Mapping)]
+    return {key: text for each in names if isinstance(each, Mapping) for key, text in each.items()}
 
 
 def _names(options: Mapping[str, Any], settings: set[str]) -> dict[str, str]:
@@ -160,3 +173,37 @@ def page_sources(plan: Planner) -> list[str]:
     """The templates of pages: sources of the jobs that write them, as code is."""
     folder = plan.root / "twotowers" / "report" / "templates"
     return sorted(str(path.relative_to(plan.root)) for path in folder.iterdir())
+
+
+def recorded(plan: Planner, paper: str) -> list[str]:
+    """The files with verdicts of earlier runs that are kept with a paper."""
+    files = sorted((plan.root / "papers" / paper / "recorded").glob("*.csv"))
+    return [str(path.relative_to(plan.root)) for path in files]
+
+
+def evidence_digest(plan: Planner, paper: str) -> str:
+    """A digest of all code and settings behind a paper's verdicts, the same at every scale."""
+    folder = plan.root / "papers" / paper
+    raw = read_yaml(folder / "experiment.yaml")
+    settings = {name: raw[name] for name in SETTINGS if name in raw}
+    # Models and methods are named in settings, by their files; these two where none is named.
+    named = {*re.findall(r"\w+", json.dumps(settings)), "additive", "likelihood"}
+    kinds = [
+        path
+        for place in ("models", "methods", "towers", "rankers")
+        for path in (plan.root / "twotowers" / place).glob("*.py")
+        if path.stem in named
+    ]
+    judges = {folder / "findings.py", *folder.glob("items/*.py")}
+    own = [path for path in folder.rglob("*.py") if path not in judges]
+    datasets = {name: plan.dataset(name) for name in settings.get("datasets", {})}
+    standins = [standin_of(name, dataset) for name, dataset in datasets.items()]
+    makers = {standin_file(standin) for standin in standins if standin}
+    if any(dataset.encoder for dataset in datasets.values()):
+        makers.add("scripts/encode.py")
+    # Records on real data are of rankings.
+    if any(dataset.of.format == LETOR for dataset in datasets.values()):
+        makers.add("twotowers/datasets/letor.py")
+    behind = plan.code(*SCRIPTS, *sorted(makers), *sorted([*kinds, *own]))
+    text = json.dumps([behind, settings], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -31,7 +31,6 @@ from twotowers.root import ROOT
 from twotowers.splits import ANNOTATIONS, IDS, LOG, PAGES, SPLITS
 from twotowers.workflow import descriptions
 from twotowers.workflow.dataset_jobs import dataset_jobs
-from twotowers.workflow.evidence import evidence_digest, recorded
 from twotowers.workflow.plan import REFUSED, WILDCARDS
 from twotowers.workflow.provenance import code_digest
 from twotowers.workflow.targets import ENDINGS, Targets
@@ -75,11 +74,10 @@ class Planner(Targets):
                     "code": self.code(
                         "scripts/build_page.py",
                         *descriptions.page_sources(self),
-                        *recorded(self, key),
+                        *descriptions.recorded(self, key),
                     ),
-                    "paper": descriptions.page_paper(self, key)
-                    | {"digest": evidence_digest(self, key), "recorded": recorded(self, key)},
-                    "papers": descriptions.outlines(self),
+                    "paper": descriptions.page_paper(self, key),
+                    "papers": list(self.papers),
                     "scale": self.config.scale,
                 },
             }
@@ -89,7 +87,7 @@ class Planner(Targets):
             "inputs": self.of_papers("summary"),
             "params": {
                 "code": self.code("scripts/build_overview.py", *descriptions.page_sources(self)),
-                "papers": descriptions.outlines(self),
+                "papers": list(self.papers),
                 "scale": self.config.scale,
             },
         }
@@ -317,7 +315,6 @@ class Planner(Targets):
             "figures": self.figures,
             "names": self.names(),
             "targets": self.targets(),
-            "outlines": descriptions.outlines(self),
             "jobs": self.jobs(),
         }
 

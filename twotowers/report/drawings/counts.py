@@ -1,4 +1,4 @@
-"""Counts by row and column: a LaTeX table, each of ours beside the printed one."""
+"""Counts and other means by row and column: a LaTeX table, ours beside printed ones."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pandas as pd
 
 from twotowers.claims.moments import measured
 from twotowers.claims.statistics import compare
-from twotowers.report.latex import booktabs, count
+from twotowers.report.latex import booktabs, count, scientific
 
 Names = Mapping[str, Mapping[str, str]]
+SOURCES = ("reproduced", "published")
 
 
 def table(
@@ -23,7 +24,7 @@ def table(
     keys: Sequence[str],
     where: Mapping | None = None,
 ) -> pd.DataFrame:
-    """One row per count and source: mean and 95 % interval over seeds. Rows are those counted here.
+    """One row per number and source: mean and 95 % interval over seeds. Rows are those of ours.
 
     Args:
         needs: What the item needs.
@@ -36,7 +37,7 @@ def table(
     lanes |= {lane: [*filter(set(results[lane]).__contains__, own)] for lane, own in rows.items()}
     where = {**lanes, **(where or {})}
     ours = measured(results, needs, **where)
-    return compare(ours, published, keys, setting=list(needs), **where)
+    return compare(ours, published, keys, **{"setting": list(needs), **where})
 
 
 def tex(
@@ -45,17 +46,21 @@ def tex(
     rows: Names,
     columns: Names,
     heading: str = "",
+    forms: Mapping[str, str] | None = None,
     test: Mapping | None = None,
 ) -> str:
-    """A booktabs table, the printed counts in grey.
+    """A booktabs table, the printed numbers in grey, if there are any.
 
     Args:
         heading: Of the rows' names.
+        forms: How the numbers of columns are written, such as ".3f", or "power" for powers of ten;
+            as counts if absent.
         test: A last column of yes and no: its `heading`, and the `column` of which our count has
             to be of some `value`.
     """
     ((row, names), (column, headings)) = *rows.items(), *columns.items()
     cells = table.set_index([row, column, "source"])["value"].to_dict()
+    sources = [each for each in SOURCES if (table["source"] == each).any()]
     body = []
     counted = set(table[row])
     for value, name in names.items():
@@ -63,14 +68,22 @@ def tex(
             continue
         texts = [name]
         for other in headings:
-            for source in ("reproduced", "published"):
-                texts.append(count(cells.get((value, other, source))))
+            for source in sources:
+                number, form = cells.get((value, other, source)), (forms or {}).get(other)
+                texts.append(_written(number, form) if form else count(number))
         if test:
             passed = cells[value, test["column"], "reproduced"] == test["value"]
             texts.append("yes" if passed else "no")
         body.append(texts)
     top = [heading]
     for name in headings.values():
-        top += [name, "paper"]
+        top += [name, "paper"][: len(sources)]
     top += [test["heading"]] if test else []
-    return booktabs(top, body, columns="l" + "rr" * len(headings) + ("l" if test else ""))
+    aligned = "l" + "r" * len(sources) * len(headings) + ("l" if test else "")
+    return booktabs(top, body, columns=aligned)
+
+
+def _written(value: float | None, form: str) -> str:
+    if value is None or pd.isna(value):
+        return "--"
+    return f"${scientific(value, 2)}$" if form == "power" else f"{value:{form}}"
