@@ -13,7 +13,6 @@ from twotowers.experiment.ranked_lists import (
     context_vectors,
     vector_ids,
 )
-from twotowers.models.position_based import PositionBased
 
 assign_contexts = partial(assign_contexts, positions=POSITIONS)
 context_vectors = partial(context_vectors, width=10, deviation=0.35)
@@ -25,11 +24,7 @@ def test_rows_name_context_and_position():
     assert (places.empty % POSITIONS).tolist() == [*range(3, 10), *range(7, 10)]
     assert places.shown.min() >= 0
     assert places.shown.max() < 50 * POSITIONS
-
-
-def test_padding_is_one_more_vector():
-    places = assign_contexts(np.array([10, 3, 7]), 50, seed=0)
-    # Among them two documents of the same vector.
+    # Padding is one more vector. Among the others two documents have the same.
     vectors = np.array([*range(10), 0, *range(10, 19)])
     feature, factor = places.padded(vectors)
     assert feature.tolist() == [*vectors, *[19] * 10]
@@ -68,21 +63,6 @@ def test_examination_follows_the_formula():
             assert chance[context * 10 + position] == pytest.approx(expected)
     assert (chance[20:30] == 1).all()
     np.testing.assert_allclose(Contextual().examined_in(np.zeros((1, 10)), 10)[0], EXAMINATION)
-
-
-def test_other_users_examine_alike_in_all_contexts():
-    user = PositionBased(eta=2)
-    chance = user.examined_in(context_vectors(3, seed=0), 4)
-    np.testing.assert_array_equal(chance, [user.examined(4)] * 3)
-
-
-def test_context_vectors_are_normal_with_the_published_deviation():
-    vectors = context_vectors(5000, seed=0)
-    assert vectors.shape == (5000, 10)
-    # Standard errors: of a mean sd / sqrt(n), of a deviation sd / sqrt(2 n).
-    assert vectors.mean() == pytest.approx(0, abs=5 * 0.35 / 50_000**0.5)
-    assert vectors.std() == pytest.approx(0.35, abs=5 * 0.35 / 100_000**0.5)
-    np.testing.assert_array_equal(vectors, context_vectors(5000, seed=0))
 
 
 def test_bias_features_are_the_context_and_ten_times_the_position():

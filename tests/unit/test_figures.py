@@ -64,12 +64,6 @@ def test_numbers_run_from_dark_to_light_each_with_a_marker():
     assert len(set(looks.markers.values())) == 4
 
 
-def test_a_curve_looks_the_same_whichever_are_drawn():
-    _, axes = drawn(table().query("temperature == 1"))
-    assert coloured(axes, chart().colours["τ = 1"])
-    assert not coloured(axes, chart().colours["τ = 0"])
-
-
 def test_every_voice_is_once_in_the_legend_above_all_panels():
     rows = pd.concat([table(setting=name) for name in "abc"])
     rows = charts.with_truth(rows, ["setting", "position"], lambda at: -np.log(at["position"]))
@@ -110,13 +104,6 @@ def test_dots_have_whiskers_from_low_to_high_and_open_ones_are_published():
     assert opened.sum() == 3
     at = points.get_offsets()[:, 0]
     assert len(np.unique(at.round(6))) == 9, "side by side"
-
-
-def test_rows_in_any_order_draw_the_same_curve():
-    shuffled = table().sample(frac=1, random_state=0)
-    curves = [[line.get_xydata() for line in drawn(rows)[1].lines] for rows in (table(), shuffled)]
-    for ordered, other in zip(*curves, strict=True):
-        np.testing.assert_array_equal(ordered, other)
 
 
 def test_a_value_gets_a_tick():

@@ -117,8 +117,7 @@ def test_a_swap_adds_a_list_that_connects_the_graph(log, repair, views):
 
 def test_a_log_without_a_seed_draws_its_own_lists():
     own = read(AnyLog, LOG | {"lists": GIVEN | {"seed": None}})
-    first, again, other = (next(own.draw({}, seed=seed)) for seed in (1, 1, 2))
-    assert first == again
+    first, other = (next(own.draw({}, seed=seed)) for seed in (1, 2))
     assert first["document"] != other["document"]
 
 

@@ -100,7 +100,6 @@ def test_a_run_on_files_without_provenance_is_left_out(tmp_path):
     ("provenance", "said"),
     [
         ({"version": "abc123-dirty"}, "in no commit"),
-        ({"version": "unknown"}, "in no commit"),
         ({"scale": "smoke"}, "no page of sample2025 at scale laptop"),
     ],
 )

@@ -91,13 +91,13 @@ class DrawnLists(GivenLists):
     def labels(self) -> dict[str, int]:
         return {"components": self.lists.components}
 
-    def clicks_inputs(self, file: Files, seed: int) -> dict[str, str]:
+    def clicks_inputs(self, files: Files, seed: int) -> dict[str, str]:
         return {}
 
     def fit_inputs(
-        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
     ) -> dict[str, str]:
-        return {"clicks": self.clicks(file, seed)}
+        return {"clicks": self.clicks(files, seed)}
 
     def drawn(self, seed: int) -> Lists:
         """The lists that a run of a seed sees."""

@@ -7,10 +7,11 @@ is divided, and what it can tell. No other place asks what kind a log is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -22,6 +23,9 @@ from twotowers.logs.described import Gathered
 from twotowers.logs.observed_pages import ObservedPages
 from twotowers.methods.task import Split
 from twotowers.models.protocol import ClickModel
+
+if TYPE_CHECKING:
+    from twotowers.experiment.config import DataSet
 
 Columns = float | Sequence[int] | None
 """Features that a tower reads: a share of them, counted from the first, and at least one feature.
@@ -51,17 +55,13 @@ def tower_inputs(lists: Rankings, where: np.ndarray, features: Columns) -> np.nd
     return pad(read, lists.offsets, where.shape[1])
 
 
-class Files(Protocol):
-    """The artefacts of a paper."""
+@dataclass(frozen=True)
+class Files:
+    """A function from the kind and the names of a paper's artefact to its path, and the data sets
+    of the run."""
 
-    def __call__(self, kind: str, **names: Any) -> str:
-        """The path of an artefact: its kind, and the names that tell it from others."""
-
-    def has(self, dataset: str, part: str) -> bool:
-        """Whether a data set has a part, such as annotations."""
-
-    def is_there(self, dataset: str) -> bool:
-        """Whether a data set has files, and is not generated."""
+    path: Callable[..., str]
+    datasets: Mapping[str, DataSet]
 
 
 class Log(Config):
@@ -127,12 +127,12 @@ class Log(Config):
         """The policy that its clicks need: relevance, ranker and seed; None if nobody ranked."""
         return None
 
-    def clicks_inputs(self, file: Files, seed: int) -> dict[str, str] | None:
+    def clicks_inputs(self, files: Files, seed: int) -> dict[str, str] | None:
         """What its clicks are simulated from; None if they are observed."""
         raise NotImplementedError
 
     def fit_inputs(
-        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
     ) -> dict[str, str]:
         """The files that a fit reads.
 
@@ -141,10 +141,10 @@ class Log(Config):
         """
         raise NotImplementedError
 
-    def clicks(self, file: Files, seed: int) -> str:
+    def clicks(self, files: Files, seed: int) -> str:
         """Where its simulated clicks are."""
         dataset = self.datasets[0] if self.datasets else "lists"
-        return file("clicks", dataset=dataset, log=self.name, seed=seed)
+        return files.path("clicks", dataset=dataset, log=self.name, seed=seed)
 
     def simulate(self, inputs: Mapping[str, str], output: str | Path, *, seed: int) -> None:
         """Draw the clicks of all lanes, from `clicks_inputs`, and write them."""

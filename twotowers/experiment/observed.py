@@ -121,21 +121,22 @@ class ObservedLog(Recorded):
     def has_features(self) -> bool:
         return self.features
 
-    def clicks_inputs(self, file: Files, seed: int) -> None:
+    def clicks_inputs(self, files: Files, seed: int) -> None:
         return None
 
     def fit_inputs(
-        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
     ) -> dict[str, str]:
         parts = {LOG: PAGES if self.has_pages else LOG}
         if self.features and not by_pair:
-            judged = (ANNOTATIONS,) if file.has(self.dataset, ANNOTATIONS) else ()
+            judged = {ANNOTATIONS} & {*files.datasets[self.dataset].of.splits}
             parts |= {name: name for name in (DOCUMENTS, *judged)}
         inputs = {
-            name: file("raw", dataset=self.dataset, split=part) for name, part in parts.items()
+            name: files.path("raw", dataset=self.dataset, split=part)
+            for name, part in parts.items()
         }
-        if self.texts and file.is_there(self.texts):
-            inputs[TEXTS] = file("manifest", dataset=self.texts)
+        if self.texts and not files.datasets[self.texts].is_standin:
+            inputs[TEXTS] = files.path("manifest", dataset=self.texts)
         return inputs
 
     def splits(

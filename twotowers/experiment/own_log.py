@@ -100,12 +100,12 @@ class OwnLog(Log):
         return self.features is not None
 
     def fit_inputs(
-        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
     ) -> dict[str, str]:
         files = [*map(str, files_of(self.path)), *([self.features] if self.features else [])]
         return {f"file {number}": name for number, name in enumerate(files)}
 
-    def clicks_inputs(self, file: Files, seed: int) -> None:
+    def clicks_inputs(self, files: Files, seed: int) -> None:
         return None
 
     def settled(self, setting: Any) -> Any:

@@ -27,6 +27,7 @@ from twotowers.experiment.log import Log
 from twotowers.experiment.matrix import expanded, name_products, wrong_at
 from twotowers.experiment.parts import Tower
 from twotowers.experiment.settings import Setting
+from twotowers.experiment.simulated import Sessions
 from twotowers.experiment.studies import Study
 from twotowers.experiment.training import Ranker, Training
 from twotowers.files.yamls import line_of, read_yaml
@@ -71,17 +72,6 @@ class Preparation(Config):
         return self.model_dump(exclude_none=True)
 
 
-class Sizes(Config):
-    """Simulated sessions per split."""
-
-    train: Positive
-    """Training sessions."""
-    validation: Positive
-    """Validation sessions."""
-    test: Positive
-    """Test sessions."""
-
-
 Overrides = Annotated[
     dict[str, dict[str, Any]], Field(default={}, description="Overrides of their keys.")
 ]
@@ -92,7 +82,7 @@ class AtScale(Config):
 
     seeds: Seeds
     """One job per setting or study and seed."""
-    sessions: Sizes | None = None
+    sessions: Sessions | None = None
     """Simulated sessions per split."""
     datasets: Annotated[Distinct[str], Field(min_length=1)] | None = None
     """Data sets whose logs are fitted, besides those that a configuration replaces; all if absent.

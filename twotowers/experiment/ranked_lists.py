@@ -92,20 +92,20 @@ class RankedLists(GivenLists):
     def ranking(self, seed: int) -> dict[str, Any]:
         return {"relevance": ANNOTATED, **self.policy.model_dump()}
 
-    def clicks_inputs(self, file: Files, seed: int) -> dict[str, str]:
+    def clicks_inputs(self, files: Files, seed: int) -> dict[str, str]:
         return {
-            "train": file("rankings", dataset=self.dataset, split="train"),
-            "policy": file("policy", dataset=self.dataset, **self.ranking(seed)),
+            "train": files.path("rankings", dataset=self.dataset, split="train"),
+            "policy": files.path("policy", dataset=self.dataset, **self.ranking(seed)),
         }
 
     def fit_inputs(
-        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
     ) -> dict[str, str]:
-        clicks = {"clicks": self.clicks(file, seed)}
+        clicks = {"clicks": self.clicks(files, seed)}
         if not transfer:
             return clicks
-        test = {"test": file("rankings", dataset=self.dataset, split="test")}
-        return {**self.clicks_inputs(file, seed), **test, **clicks}
+        test = {"test": files.path("rankings", dataset=self.dataset, split="test")}
+        return {**self.clicks_inputs(files, seed), **test, **clicks}
 
     def draw(self, inputs: Mapping[str, str], *, seed: int) -> Iterator[pa.Table]:
         """Yield the rows of each lane."""

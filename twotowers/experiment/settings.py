@@ -295,7 +295,7 @@ class Setting(Config):
                 yield wrong, "'none', or a log with 'record: cells'", "method.weighting"
         yield from self._unread_parts()
         if not method.has("TRAINS"):
-            for varied in [*self._part_lanes(), *self._training_lanes()]:
+            for varied in [*self._part_lanes(), *(self.training.lanes if self.training else ())]:
                 wrong = f"{varied!r} cannot differ between lanes of method {method.name!r}"
                 yield wrong, "one value per setting", ""
             if model.examination != Examination():
@@ -360,13 +360,10 @@ class Setting(Config):
             lanes |= head.lanes
         return lanes
 
-    def _training_lanes(self) -> dict[str, list]:
-        return self.training.lanes if self.training is not None else {}
-
     @property
     def lanes(self) -> dict[str, dict[str, list]]:
         """The values of each lane column, by what they belong to: log, method, parts, training."""
-        parts, training = self._part_lanes(), self._training_lanes()
+        parts, training = self._part_lanes(), self.training.lanes if self.training else {}
         return (
             {"method": self.method.lanes, "log": self._log_lanes()}
             | ({"parts": parts} if parts else {})

@@ -46,17 +46,6 @@ class Policy(Config):
     """Of a strength or mixing weight below 1 in size: drawn once per query and document, or anew in
     each session, so that rankings vary."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _no_seed(cls, given: Any) -> Any:
-        if isinstance(given, Mapping) and "seed" in given:
-            raise config_error(
-                "each run trains a ranker of its own",
-                "no seed, or a log with 'from: lists'",
-                "seed",
-            )
-        return given
-
     @model_validator(mode="after")
     def _one_mixing(self, info: ValidationInfo) -> Policy:
         if self.strength is not None and self.mixing_weight is not None:
@@ -209,14 +198,16 @@ class SimulatedLog(Recorded):
     def ranking(self, seed: int) -> dict[str, Any]:
         return {"relevance": self.relevance, "ranker": self.policy.ranker, "seed": seed}
 
-    def clicks_inputs(self, file: Files, seed: int) -> dict[str, str]:
-        return {"policy": file("policy", dataset=self.dataset, **self.ranking(seed))}
+    def clicks_inputs(self, files: Files, seed: int) -> dict[str, str]:
+        return {"policy": files.path("policy", dataset=self.dataset, **self.ranking(seed))}
 
     def fit_inputs(
-        self, file: Files, seed: int, *, by_pair: bool, transfer: bool
+        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
     ) -> dict[str, str]:
-        rankings = {split: file("rankings", dataset=self.dataset, split=split) for split in SPLITS}
-        return {**rankings, **self.clicks_inputs(file, seed), "clicks": self.clicks(file, seed)}
+        rankings = {
+            split: files.path("rankings", dataset=self.dataset, split=split) for split in SPLITS
+        }
+        return {**rankings, **self.clicks_inputs(files, seed), "clicks": self.clicks(files, seed)}
 
     def simulate(self, inputs: Mapping[str, str], output: str | Path, *, seed: int) -> None:
         policies = self._policies(inputs)

@@ -22,11 +22,12 @@ def booktabs(
     *,
     columns: str,
     above: Sequence[str] = (),
+    long: bool = False,
 ) -> str:
     """A whole tabular, below a comment that names the packages it needs.
 
     The body has rows of cells; texts, such as rules, are lines as they are. `columns` are
-    alignments.
+    alignments. A `long` table goes on over pages, with its headings.
 
     Example:
         >>> for cells in ["ours", "$1$"], ["paper", "$1$"], ["ours", r"$\\blacktriangle$"]:
@@ -42,16 +43,18 @@ def booktabs(
         else _row(row, published, whole=any(cell in PRINTED for cell in row))
         for row in body
     ]
-    text = "\n".join([*above, _row(headings, published), r"\midrule", *rows])
-    needs = ["booktabs", *(name for command, name in PACKAGES.items() if command in text)]
+    head = [*above, _row(headings, published), r"\midrule", *([r"\endhead"] if long else [])]
+    text, environment = "\n".join([*head, *rows]), "longtable" if long else "tabular"
+    needs = ["booktabs", *(["longtable"] if long else [])]
+    needs += [name for command, name in PACKAGES.items() if command in text]
     return "\n".join(
         [
             f"% Needs the package{'s' * (len(needs) > 1)} {' and '.join(needs)}.",
-            rf"\begin{{tabular}}{{{columns}}}",
+            rf"\begin{{{environment}}}{{{columns}}}",
             r"\toprule",
             text,
             r"\bottomrule",
-            r"\end{tabular}",
+            rf"\end{{{environment}}}",
             "",
         ]
     )

@@ -33,12 +33,11 @@ _TAG = re.compile(rf"({'|'.join(map(re.escape, TAGS))})(?:\{{([^{{}}]*)\}}|(\w))
 
 
 class Cell(NamedTuple):
-    """What a cell shows, over how many columns, at which side, and whether that is published."""
+    """What a cell shows, over how many columns, and at which side."""
 
     html: str
     span: int
     align: str
-    published: bool
 
     @property
     def text(self) -> str:
@@ -54,8 +53,7 @@ def printed(tex: str) -> list[list[list[list[Cell]]]]:
     tables, sides = [], []
     for line in tex.splitlines():
         if line.startswith(r"\begin"):
-            # Column by column: whether all of it is grey, and its side.
-            sides = re.findall(r"(>\{\\color\{gray\}\})?([lrc])", line.partition("}{")[2])
+            sides = [*line.partition("}{")[2].rstrip("}")]
             tables.append([[]])
         elif line.startswith((r"\midrule", r"\addlinespace")):
             tables[-1].append([])
@@ -64,12 +62,12 @@ def printed(tex: str) -> list[list[list[list[Cell]]]]:
     return [[group for group in table if group] for table in tables]
 
 
-def _cells(row: str, sides: list[tuple[str, str]]) -> Iterator[Cell]:
+def _cells(row: str, sides: list[str]) -> Iterator[Cell]:
     at = 0
     for text in re.split(r"(?<!\\)&", row):
         spanning = re.fullmatch(r"\\multicolumn\{(\d+)\}\{(\w)\}\{(.*)\}", text.strip())
-        span, align, text = spanning.groups() if spanning else (1, sides[at][1], text)
-        yield Cell(_html(text.strip()), int(span), align, bool(sides[at][0]) and not spanning)
+        span, align, text = spanning.groups() if spanning else (1, sides[at], text)
+        yield Cell(_html(text.strip()), int(span), align)
         at += int(span)
 
 

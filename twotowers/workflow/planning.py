@@ -20,6 +20,7 @@ if __name__ == "__main__":
 from twotowers.errors import InputError
 from twotowers.experiment.components import sources
 from twotowers.experiment.config import RunConfig, read_config
+from twotowers.experiment.log import Files
 from twotowers.experiment.objects import dumped, files_of
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.experiment.simulated import ANNOTATED
@@ -51,11 +52,19 @@ class Planner(Targets):
         # Hundreds of jobs have the same code.
         self.code = cache(partial(code_digest, root=self.root))
 
-    def raw(self, dataset: str, part: str) -> str:
+    def raw(self, dataset: str, split: str) -> str:
         """Where a part of a data set is."""
         if self.dataset(dataset).is_standin:
-            self.standin_size(dataset, part)
-        return self.file("raw", dataset=dataset, split=part)
+            self.standin_size(dataset, split)
+        return self.file("raw", dataset=dataset, split=split)
+
+    def files(self, paper: str) -> Files:
+        """The artefacts that a paper's logs may read."""
+
+        def path(kind: str, **names: Any) -> str:
+            return self.raw(**names) if kind == "raw" else self.file(kind, paper=paper, **names)
+
+        return Files(path, self.config.datasets)
 
     # Jobs
 
@@ -116,7 +125,6 @@ class Planner(Targets):
         return 4 * papers[::-1].index(name) + stage if name else stage
 
     def _paper_jobs(self, jobs: dict, key: str, paper: Paper) -> None:
-        files = PaperFiles(self, key)
         for dataset in self.datasets_of(key, paper.needs):
             preparation = paper.datasets[dataset]
             if preparation.prepare is None:
@@ -138,7 +146,7 @@ class Planner(Targets):
             code = self.code("scripts/fit_setting.py", *sorted(own))
             for seed in paper.seeds_of(name):
                 inputs = setting.log.fit_inputs(
-                    files,
+                    self.files(key),
                     seed,
                     by_pair=setting.model.by_pair,
                     transfer=setting.transfer is not None,
@@ -175,7 +183,7 @@ class Planner(Targets):
             jobs[item.kind][f"{key}|{name}"] = self._item(key, name)
 
     def _clicks(self, jobs: dict, key: str, log: Any, seed: int) -> None:
-        inputs = log.clicks_inputs(PaperFiles(self, key), seed)
+        inputs = log.clicks_inputs(self.files(key), seed)
         if inputs is None:
             return
         dataset = log.datasets[0] if log.datasets else "lists"
@@ -317,26 +325,6 @@ class Planner(Targets):
             "targets": self.targets(),
             "jobs": self.jobs(),
         }
-
-
-class PaperFiles:
-    """The artefacts of a paper; see `twotowers.experiment.log.Files`."""
-
-    def __init__(self, plan: Planner, paper: str):
-        self.plan, self.paper = plan, paper
-
-    def __call__(self, kind: str, **names: Any) -> str:
-        if kind == "raw":
-            return self.plan.raw(names["dataset"], names["split"])
-        return self.plan.file(kind, paper=self.paper, **names)
-
-    def has(self, dataset: str, part: str) -> bool:
-        """Whether a data set has a part, such as annotations."""
-        return part in self.plan.dataset(dataset).of.splits
-
-    def is_there(self, dataset: str) -> bool:
-        """Whether a data set has files, and is not generated."""
-        return not self.plan.dataset(dataset).is_standin
 
 
 def make_plan(

@@ -31,7 +31,6 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-DONE = "done"
 PACKAGES = ("snakemake", "jax", "numpy", "scipy", "pandas", "lightgbm", "matplotlib")
 """A log states the versions of these packages: results may depend on them."""
 
@@ -59,7 +58,7 @@ def job_log(path: str | Path, facts: Mapping[str, object]) -> Iterator[None]:
         outcome, begin, worked = "ended early", time.perf_counter(), time.process_time()
         try:
             yield
-            outcome = DONE
+            outcome = "done"
         except Exception as error:
             traceback.print_exc(file=log)
             outcome = f"failed: {cause(error)}"
@@ -94,15 +93,6 @@ def cost(paths: Iterable[str | Path]) -> dict[str, float | None]:
         "seconds": sum(float(job["processor"]) for job in jobs),
         "megabytes": max((float(job["memory"].split()[0]) for job in jobs), default=0.0),
     }
-
-
-def failures(folder: str | Path, since: float) -> Iterator[tuple[Path, str]]:
-    """Logs and causes of jobs that did not finish, if written after `since` (s since 1970)."""
-    logs = [path for path in Path(folder).rglob("*.log") if path.stat().st_mtime >= since]
-    for path in sorted(logs, key=lambda path: path.stat().st_mtime):
-        outcome = read(path).get("outcome", "ended without a message: killed, or out of memory")
-        if outcome != DONE:
-            yield path, outcome.removeprefix("failed: ")
 
 
 def cause(error: Exception) -> str:

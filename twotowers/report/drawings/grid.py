@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.claims.statistics import compare
+from twotowers.report.latex import booktabs
 
 
 def table(
@@ -65,7 +66,9 @@ def tex(
         for column in columns
         for source in ("reproduced", "published")
     ]
-    lines = _head(rows, columns)
+    pairs = [rf"\multicolumn{{2}}{{c}}{{{column['heading']}}}" for column in columns]
+    above = " & ".join([*[""] * len(rows), *pairs]) + r" \\"
+    width, body = len(rows) + len(cells), []
     for key in pd.MultiIndex.from_product([needs, *blocks.values()]):
         named = zip(["setting", *blocks], key, strict=True)
         lanes = wide
@@ -75,27 +78,12 @@ def tex(
             continue
         names = [blocks[lane][value] for lane, value in zip(blocks, key[1:], strict=True)]
         title = ", ".join([rf"\emph{{{key[0]}}}", *names])
-        width = len(rows) + len(cells)
-        lines += [r"\addlinespace", rf"\multicolumn{{{width}}}{{l}}{{{title}}} \\*"]
+        body += [r"\addlinespace", rf"\multicolumn{{{width}}}{{l}}{{{title}}} \\*"]
         for lane, values in lanes.iterrows():
             heads = [f"${value:g}$" for value in lane[1 : 1 + len(rows)]]
-            lines.append(" & ".join([*heads, *(_number(values.get(c)) for c in cells)]) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{longtable}"]) + "\n"
-
-
-def _head(rows: Mapping[str, str], columns: Sequence[Mapping]) -> list[str]:
-    pairs = " & ".join(rf"\multicolumn{{2}}{{c}}{{{column['heading']}}}" for column in columns)
-    starts = range(len(rows) + 1, len(rows) + 2 * len(columns), 2)
-    rules = "".join(rf"\cmidrule(lr){{{start}-{start + 1}}}" for start in starts)
-    return [
-        "% Needs the packages array, booktabs, longtable and xcolor.",
-        rf"\begin{{longtable}}{{{'r' * len(rows)}" + r"r>{\color{gray}}r" * len(columns) + "}",
-        r"\toprule",
-        "".join([" &"] * len(rows)) + rf" {pairs} \\ {rules}",
-        " & ".join(rows.values()) + " & ours & paper" * len(columns) + r" \\",
-        r"\midrule",
-        r"\endhead",
-    ]
+            body.append([*heads, *(_number(values.get(c)) for c in cells)])
+    heads = [*rows.values(), *["ours", "paper"] * len(columns)]
+    return booktabs(heads, body, columns="r" * width, above=[above], long=True)
 
 
 def _number(value: float | None) -> str:
