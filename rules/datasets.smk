@@ -7,7 +7,7 @@ rule generate_standin:
     log:
         PLAN.record("raw"),
     wildcard_constraints:
-        dataset=PLAN.constraint("standin"),
+        dataset=PLAN.constraint("generate_standin", "dataset"),
     priority: PLAN.priority("generate_standin")
     conda:
         "../envs/data.yaml"
@@ -30,7 +30,7 @@ rule encode:
     log:
         PLAN.record("raw", split=DOCUMENTS),
     wildcard_constraints:
-        dataset=PLAN.constraint("encoded"),
+        dataset=PLAN.constraint("encode", "dataset"),
     priority: PLAN.priority("encode")
     conda:
         f"../envs/jax-{config['device']}.yaml"
@@ -54,7 +54,7 @@ rule fetch:
     log:
         PLAN.record("manifest"),
     wildcard_constraints:
-        dataset=PLAN.constraint("files"),
+        dataset=PLAN.constraint("fetch", "dataset"),
     priority: PLAN.priority("fetch")
     retries: 2
     conda:
@@ -75,7 +75,7 @@ rule parse:
     log:
         PLAN.record("raw"),
     wildcard_constraints:
-        dataset=PLAN.constraint("files"),
+        dataset=PLAN.constraint("parse", "dataset"),
     priority: PLAN.priority("parse")
     conda:
         "../envs/data.yaml"

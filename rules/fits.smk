@@ -9,7 +9,7 @@ rule fit:
     log:
         PLAN.record("fit"),
     wildcard_constraints:
-        setting=PLAN.constraint("setting"),
+        setting=PLAN.constraint("fit", "setting"),
     priority: PLAN.priority("fit")
     conda:
         f"../envs/jax-{config['device']}.yaml"
@@ -31,7 +31,7 @@ rule study:
     log:
         PLAN.record("study"),
     wildcard_constraints:
-        study=PLAN.constraint("study"),
+        study=PLAN.constraint("study", "study"),
     priority: PLAN.priority("study")
     conda:
         f"../envs/jax-{config['device']}.yaml"

@@ -12,7 +12,7 @@ rule figure:
     log:
         PLAN.record("item"),
     wildcard_constraints:
-        item=PLAN.constraint("figure"),
+        item=PLAN.constraint("figure", "item"),
     priority: PLAN.priority("figure")
     conda:
         "../envs/plots.yaml"
@@ -33,7 +33,7 @@ rule table:
     log:
         PLAN.record("item"),
     wildcard_constraints:
-        item=PLAN.constraint("table"),
+        item=PLAN.constraint("table", "item"),
     priority: PLAN.priority("table")
     conda:
         "../envs/plots.yaml"

@@ -191,18 +191,18 @@ def test_results_are_those_of_all_seeds(plan):
 
 
 @pytest.mark.parametrize(
-    ("kind", "names", "not_names"),
+    ("rule", "wildcard", "names", "not_names"),
     [
-        ("standin", ["web", "text"], ["shop", "we", "webs"]),
-        ("files", ["shop"], ["web"]),
-        ("setting", ["small", "large"], ["theory", "smal", ""]),
-        ("study", ["theory", "real", "ranked"], ["small"]),
-        ("figure", ["fig1"], ["table1", "a.b"]),
-        ("table", ["table1", "a.b"], ["fig1", "a-b"]),
+        ("generate_standin", "dataset", ["web", "text"], ["shop", "we", "webs"]),
+        ("parse", "dataset", ["shop"], ["web"]),
+        ("fit", "setting", ["small", "large"], ["theory", "smal", ""]),
+        ("study", "study", ["theory", "real", "ranked"], ["small"]),
+        ("figure", "item", ["fig1"], ["table1", "a.b"]),
+        ("table", "item", ["table1", "a.b"], ["fig1", "a-b"]),
     ],
 )
-def test_a_constraint_matches_the_names_of_its_kind_only(read, kind, names, not_names):
-    pattern = read.constraint(kind)
+def test_a_constraint_matches_the_names_of_its_rule_only(read, rule, wildcard, names, not_names):
+    pattern = read.constraint(rule, wildcard)
     assert all(re.fullmatch(pattern, name) for name in names)
     assert not any(re.fullmatch(pattern, name) for name in not_names)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from twotowers.errors import InputError, nearest
 from twotowers.models.names import MODELS
-from twotowers.root import ROOT
+from twotowers.root import ROOT, relative
 
 if TYPE_CHECKING:
     from twotowers.experiment.fields import Config
@@ -79,6 +78,10 @@ class Component:
     def path(self) -> Path:
         """The file."""
         return Path(self.module.__file__ or "")
+
+    def source(self, root: Path = ROOT) -> str:
+        """The file, relative to the project."""
+        return relative(self.path, root)
 
     @cached_property
     def options(self) -> type[Config]:
@@ -237,12 +240,3 @@ def _module(path: Path) -> ModuleType:
 def build_model(name: str) -> Any:
     """A click model with its defaults."""
     return find("models", name).build()
-
-
-def sources(found: Sequence[Component], root: Path = ROOT) -> list[str]:
-    """The files of some components, relative to the project, each once."""
-    paths = [each.path for each in found]
-    # A paper outside the project uses the library's components, too.
-    homes = [ROOT if path.is_relative_to(ROOT) else root for path in paths]
-    relative = (path.relative_to(home) for path, home in zip(paths, homes, strict=True))
-    return list(dict.fromkeys(map(str, relative)))

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from twotowers.root import ROOT
+from twotowers.root import ROOT, relative
 
 
 def dumped(value: Any) -> Any:
@@ -64,9 +64,7 @@ def files_of(said: Any, root: Path = ROOT) -> Iterator[str]:
         for each in said.values() if isinstance(said, dict) else said:
             yield from files_of(each, root)
     if isinstance(said, dict) and "!" in said:
-        path = Path(sys.modules[said["!"].partition(":")[0]].__file__ or "")
-        # A paper outside the project uses the library's components, too.
-        yield str(path.relative_to(ROOT if path.is_relative_to(ROOT) else root))
+        yield relative(Path(sys.modules[said["!"].partition(":")[0]].__file__ or ""), root)
 
 
 def shown(said: Any) -> Any:

@@ -142,14 +142,12 @@ class Plan(Places):
             for name in next(iter(jobs), {"params": ()})["params"]
         }
 
-    def constraint(self, kind: str) -> str:
-        """Regular expression of all names of one kind, over all papers.
-
-        Kinds are "standin" (generated data sets), "encoded" (those with an encoder), "files" (data
-        sets read from files), "setting", "study", "figure" and "table".
-        """
+    def constraint(self, rule: str, wildcard: str) -> str:
+        """Regular expression of the values that a wildcard has in the jobs of a rule."""
+        place = WILDCARDS[rule].index(wildcard)
+        names = dict.fromkeys(key.split("|")[place] for key in self.content["jobs"][rule])
         # (?!) matches nothing.
-        return "|".join(map(re.escape, self.content["names"][kind])) or "(?!)"
+        return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def read_plan(

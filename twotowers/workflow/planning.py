@@ -18,7 +18,6 @@ if __name__ == "__main__":
     gc.disable()  # It would take a quarter of the seconds of this short process.
 
 from twotowers.errors import InputError
-from twotowers.experiment.components import sources
 from twotowers.experiment.config import RunConfig, read_config
 from twotowers.experiment.log import Files
 from twotowers.experiment.objects import dumped, files_of
@@ -34,7 +33,7 @@ from twotowers.workflow import descriptions
 from twotowers.workflow.dataset_jobs import dataset_jobs
 from twotowers.workflow.plan import REFUSED, WILDCARDS
 from twotowers.workflow.provenance import code_digest
-from twotowers.workflow.targets import ENDINGS, Targets
+from twotowers.workflow.targets import Targets
 
 STAGES = {
     **dict.fromkeys(("generate_standin", "encode", "fetch", "parse"), 3),
@@ -165,7 +164,7 @@ class Planner(Targets):
                 self._clicks(jobs, key, setting.log, seed)
         for name, study in paper.studies.items():
             kind = study.kind(key, paper.root)
-            code = self.code("scripts/run_study.py", *sources([kind], self.root))
+            code = self.code("scripts/run_study.py", kind.source(self.root))
             for seed in paper.seeds_of(name):
                 jobs["study"][f"{key}|{name}|{seed}"] = {
                     "inputs": self.study_inputs(jobs, key, study),
@@ -262,7 +261,7 @@ class Planner(Targets):
     def _item(self, paper: str, name: str) -> dict:
         item = self.papers[paper].items[name]
         drawing = item.drawing(paper, self.papers[paper].root)
-        files = [*sources([drawing], self.root), *self._published(paper)]
+        files = [drawing.source(self.root), *self._published(paper)]
         return {
             "inputs": self.results_of(paper, item.needs),
             "params": {
@@ -293,35 +292,11 @@ class Planner(Targets):
         files = sorted(folder.glob("published/**/*.csv"))
         return [str(path.relative_to(self.root)) for path in files]
 
-    def names(self) -> dict[str, list[str]]:
-        """The names of each kind that rules tell apart."""
-        papers = self.papers.values()
-        by_kind = {
-            "standin": [name for name, each in self.config.datasets.items() if each.is_standin],
-            "encoded": [
-                name
-                for name, each in self.config.datasets.items()
-                if each.encoder_at(self.config.scale)
-            ],
-            "files": [name for name, each in self.config.datasets.items() if not each.is_standin],
-            "setting": [name for paper in papers for name in paper.settings],
-            "study": [name for paper in papers for name in paper.studies],
-        }
-        for ending in ENDINGS:
-            by_kind[ending] = [
-                name
-                for paper in papers
-                for name, item in paper.items.items()
-                if item.kind == ending
-            ]
-        return {kind: list(dict.fromkeys(names)) for kind, names in by_kind.items()}
-
     def content(self) -> dict[str, Any]:
         """All of it, as JSON has it."""
         return {
             "results": self.results,
             "figures": self.figures,
-            "names": self.names(),
             "targets": self.targets(),
             "jobs": self.jobs(),
         }
