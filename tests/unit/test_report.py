@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.sites import OF_NOTHING
+from tests import sites
+from tests.sites import OF_NOTHING, PROVENANCE
 from twotowers.claims.claims import (
     CONTRADICTED,
     GATE,
     NOT_TESTABLE,
     ONE_SEED,
-    PAPER,
     REPRODUCED,
     SEEDS,
     UNDECIDED,
@@ -27,16 +27,8 @@ from twotowers.report.comparison import side_by_side
 from twotowers.report.evidence import GATED, LEFT_OUT, OPEN, UNASKED
 from twotowers.report.latex import booktabs
 from twotowers.report.overview import write_overview, write_scales
-from twotowers.report.paper_page import CLAIM_COLUMNS, write_paper
+from twotowers.report.paper_page import write_paper
 
-PROVENANCE = {
-    "datasets": {"mslr30k": "stand-in"},
-    "scale": "smoke",
-    "seeds": [2021],
-    "version": "abc",
-    "seconds": 3.0,
-    "megabytes": 812.0,
-}
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="504pt" height="198pt" viewBox="0 0 504 198"/>'
 HOSTILE = "<script>alert('x')</script>\"&{{ 7 * 7 }}"
 
@@ -57,11 +49,8 @@ def table() -> pd.DataFrame:
 
 
 def claim(**columns) -> dict:
-    """A judged claim."""
-    row = dict.fromkeys(CLAIM_COLUMNS, "words")
-    known = {"claim": "1", "verdict": REPRODUCED, "stands_on": "stand-in", "origin": PAPER}
-    known |= {"contradiction": "", "judge": "papers/sample2025/judges/fits.py:81 recovered"}
-    return {**row, "paper": "sample2025", **known, **columns}
+    """A judged claim of the item."""
+    return sites.claim(columns.pop("claim", "1"), columns.pop("item", "fig1"), **columns)
 
 
 def setting(text: str, provenance: dict) -> dict:
@@ -77,21 +66,9 @@ def replace(one: dict, **other) -> dict:
 def item(tmp_path) -> dict:
     for name in ("fig1.svg", "fig1.csv", "README.md"):
         (tmp_path / name).write_text(SVG)
-    return {
-        "name": "fig1",
-        "title": "A title",
-        "caption": "A caption",
-        "expected": "A fall",
-        "kind": "figure",
-        "table": table(),
-        "highlight": {"position": [10]},
-        "claims": [claim()],
-        "files": {"svg": "fig1.svg", "csv": "fig1.csv"},
-        "needs": ["misfit"],
-        "headings": {},
-        "names": {},
-        "provenance": PROVENANCE,
-    }
+    files = {"svg": "fig1.svg", "csv": "fig1.csv"}
+    texts = {"caption": "A caption", "highlight": {"position": [10]}, "needs": ["misfit"]}
+    return sites.item("fig1", "A title", files, table(), [claim()], **texts)
 
 
 @pytest.fixture

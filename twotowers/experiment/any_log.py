@@ -20,15 +20,16 @@ def _kind_of_log(given: Any) -> str:
     if isinstance(given, Log):
         given = dict(given) | {"from": dict(given)["origin"]}
     origin = given.get("from", "simulation") if isinstance(given, Mapping) else given
-    return "lists of a data set" if origin == "lists" and "dataset" in given else str(origin)
+    ranked = origin == "lists" and "dataset" in given
+    return f"from: {origin}{', of a data set' if ranked else ''}"
 
 
 AnyLog = Annotated[
-    Annotated[SimulatedLog, Tag("simulation")]
-    | Annotated[ObservedLog, Tag("dataset")]
-    | Annotated[OwnLog, Tag("file")]
-    | Annotated[DrawnLists, Tag("lists")]
-    | Annotated[RankedLists, Tag("lists of a data set")],
+    Annotated[SimulatedLog, Tag("from: simulation")]
+    | Annotated[ObservedLog, Tag("from: dataset")]
+    | Annotated[OwnLog, Tag("from: file")]
+    | Annotated[DrawnLists, Tag("from: lists")]
+    | Annotated[RankedLists, Tag("from: lists, of a data set")],
     Discriminator(_kind_of_log),
 ]
 """A log, by where its clicks come from (`from`)."""

@@ -196,7 +196,7 @@ def _explained(error: ValidationError, given: Any) -> tuple[str, str | None, lis
         message, expected = f"{where}{own.message}", own.expected
         keys = [*keys, *filter(None, (own.field or "").split("."))]
     elif kind == "union_tag_invalid":
-        known = re.findall(r"'(\w+)'", context["expected_tags"])
+        known = re.findall(r"'([^']+)'", context["expected_tags"])
         message, expected = f"{context['tag']!r} is unknown", nearest(context["tag"], known)
     elif kind == "union_tag_not_found":
         message, expected = f"{context['discriminator']} is missing", None

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from twotowers.experiment.fields import Positive, config_error
-from twotowers.experiment.log import Columns, Log
+from twotowers.experiment.log import Columns, Log, need_pages
 from twotowers.experiment.parts import User, UserField
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import read_table
@@ -62,8 +62,7 @@ class GivenLists(Log):
             raise config_error(f"{name!r} is {values!r}", "one value", "user")
         for model in user.models:
             if model.has("PAGES"):
-                wrong = f"user {model.name!r} needs the clicks of whole pages"
-                raise config_error(wrong, "a log with 'record: sessions'", "user")
+                need_pages(self, f"user {model.name!r}", "user")
         return self
 
     @property
