@@ -311,7 +311,7 @@ studies.lemma.drws: 3 -> 'drws' | did you mean 'draws'
 studies.lemma.views: ~ -> studies.lemma | 'views' is missing
 studies.lemma.seeds: [] -> ^ | at least 1
 rankers.svm.share: 1.5 -> ^ | at most 1
-scales.laptop.sessions: ~ -> logs.main | 'sessions' is missing | of the scale
+scales.laptop.sessions: ~ -> logs.main: 'sessions' is missing
 training.deep.kind: deep -> unknown setting 'kind'
 rankers.large: {learning_rate: 0.1} -> rankers.large: 'kind' is missing
 scales.laptop.towers: {net: {layers: [2]}} -> scales.laptop.towers.net | 'net' is not declared

@@ -126,8 +126,14 @@ def _each(given: Any, own: str, **more: Any) -> Any:
 
 
 def _logs(given: Any, info: ValidationInfo) -> Any:
-    """A log has the paper's number of positions, if it has none of its own."""
-    return _each(given, "name", positions=info.data.get("positions", 10))
+    """A log has the paper's number of positions, and a simulated one the sessions of the scale, if
+    it has none of its own."""
+    logs = _each(given, "name", positions=info.data.get("positions", 10))
+    sessions = (info.context or {}).get("sessions")
+    for log in logs.values() if sessions and isinstance(logs, Mapping) else ():
+        if isinstance(log, dict) and log.get("from", "simulation") == "simulation":
+            log.setdefault("sessions", sessions)
+    return logs
 
 
 Named = BeforeValidator(partial(_each, own="name"))

@@ -151,18 +151,6 @@ class SimulatedLog(Recorded):
     ] = Queries()
     """The split that the queries of all sessions are from, or such settings."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _sessions_of_scale(cls, given: Any, info: ValidationInfo) -> Any:
-        context = info.context or {}
-        if isinstance(given, Mapping) and "sessions" not in given:
-            if context.get("sessions") is None:
-                raise config_error(
-                    "'sessions' is missing", "sessions per split, here or of the scale", "sessions"
-                )
-            return {**given, "sessions": context["sessions"]}
-        return given
-
     @model_validator(mode="after")
     def _fits_together(self) -> SimulatedLog:
         if self.policy.noise == "session" and self.queries.ranked == "once":
