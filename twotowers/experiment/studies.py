@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ConfigDict, Field, ValidationInfo, model_validator
 
-from twotowers.errors import nearest
 from twotowers.experiment.components import Component, find
 from twotowers.experiment.fields import Config, Seeds, config_error, read
+from twotowers.experiment.simulated import check_ranker
 from twotowers.root import ROOT
 
 
@@ -31,21 +30,13 @@ class Study(Config):
     seeds: Seeds | None = None
     """Its own seeds, if chance plays no part or the study repeats its draws itself."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _ranker_of_data(cls, given: Any) -> Any:
-        if isinstance(given, Mapping) and given.get("ranker") and not given.get("dataset"):
-            raise config_error("'dataset' is missing", "the data set that the ranker sorts")
-        return given
-
     @model_validator(mode="after")
     def _has_module(self, info: ValidationInfo) -> Study:
         context = info.context or {}
-        known = context.get("rankers")
-        if self.ranker not in (None, "expert") and known is not None and self.ranker not in known:
-            raise config_error(
-                f"{self.ranker!r} is not declared", nearest(self.ranker, known), "ranker"
-            )
+        if self.ranker is not None:
+            if not self.dataset:
+                raise config_error("'dataset' is missing", "the data set that the ranker sorts")
+            check_ranker(self.ranker, info)
         if "paper" in context:
             own = self.kind(context["paper"], context.get("root", ROOT))
             read(own.options, self.parameters)

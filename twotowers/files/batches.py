@@ -19,7 +19,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.json
 
-from twotowers.errors import InputError, nearest
+from twotowers.errors import InputError
 from twotowers.files.artefacts import Frame, Source
 from twotowers.files.columns import Rows, check_types
 from twotowers.files.tables import opened
@@ -315,9 +315,4 @@ READERS = {
 
 def check_names(wanted: Sequence[str], found: Sequence[str], path: Path | Frame) -> None:
     """Raise InputError for a wanted column that a file does not have, or has twice."""
-    for name in wanted:
-        if name not in found:
-            raise InputError(
-                "the column is missing", path=path, field=name, expected=nearest(name, found)
-            )
     check_types(pa.schema([(name, pa.null()) for name in found]), dict.fromkeys(wanted), path)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers.errors import InputError
+from twotowers.errors import InputError, nearest
 
 MOST = 2**53
 """Larger counts and positions are wrong."""
@@ -31,7 +31,7 @@ def check_types(found: pa.Schema, types: Mapping[str, pa.DataType | None], path:
                 f"there are {times} columns of that name" if times else "the column is missing",
                 path=path,
                 field=name,
-                expected=", ".join(types),
+                expected=nearest(name, {*found.names}),
             )
     for name, wanted in types.items():
         if wanted is not None and (kind := found.field(name).type) != wanted:
