@@ -12,7 +12,6 @@ from tests.training import short
 from tests.unit import simulated
 from tests.unit.simulated import POSITIONS
 from twotowers.claims.metrics import shown_ndcg
-from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.log import tower_inputs
@@ -157,12 +156,6 @@ def test_lanes_are_labelled_with_their_own_log(world):
     gap = (bias["ips"] - bias["none"]).abs().groupby(["strength", "temperature"]).max()
     assert gap[1, 0] < 1e-4
     assert gap[1, 1] > 1e-3
-
-
-def test_queries_that_are_not_those_of_the_policy(world, tmp_path):
-    folder, _ = world
-    with pytest.raises(InputError, match=r"test\.parquet: query: its queries are not those"):
-        run(folder, files={"train": folder / "test.parquet"}, **PLAIN)
 
 
 def test_a_log_of_training_queries_for_the_embedding_tower(tmp_path):

@@ -159,8 +159,8 @@ def read_parts(
 def _read_heads(given: Any, info: ValidationInfo) -> tuple[Part, ...]:
     """Auxiliary losses of a method by name, with their options."""
     built = []
-    for name, options in read(dict[str, dict[str, Any] | None], given or {}).items():
-        with below(name):
+    for name, options in read(dict[Any, dict[str, Any] | None], given or {}).items():
+        with below(str(name)):
             head = read_part("heads", {"kind": name, **(options or {})}, info)
         built.append(head.named(head.name))
     return tuple(built)

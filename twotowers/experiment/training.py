@@ -66,6 +66,7 @@ class LambdaMART(Config):
     """Boosted trees that optimise nDCG; see `twotowers.rankers.trees`."""
 
     kind: Literal["lambdamart"]
+    """The trees."""
     queries: Positive
     """How many of the training queries have labels, drawn anew for each seed."""
     trees: Positive = 100
@@ -80,6 +81,7 @@ class SVM(Config):
     """A linear pairwise SVM; see `twotowers.rankers.training`."""
 
     kind: Literal["svm"]
+    """The machine."""
     share: Annotated[float, Field(gt=0, le=1)]
     """Share of the training queries that it is trained on."""
     cost: Above0
