@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from twotowers.claims.moments import measured
-from twotowers.claims.statistics import compare
+from twotowers.claims.statistics import compare, select
 from twotowers.report.latex import booktabs, count, scientific
 
 Names = Mapping[str, Mapping[str, str]]
@@ -37,7 +37,8 @@ def table(
     lanes |= {lane: [*filter(set(results[lane]).__contains__, own)] for lane, own in rows.items()}
     where = {**lanes, **(where or {})}
     ours = measured(results, needs, **where)
-    return compare(ours, published, keys, **{"setting": list(needs), **where})
+    # Where nothing is printed, the printed numbers may lack the lanes.
+    return compare(ours, select(published, setting=list(needs)), keys, **where)
 
 
 def tex(
