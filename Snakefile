@@ -2,6 +2,7 @@
 import atexit
 import os
 import sys
+import time
 
 from snakemake.utils import min_version
 
@@ -15,6 +16,7 @@ from twotowers.workflow.compiling import compiler_flags
 from twotowers.workflow.plan import read_plan
 from twotowers.workflow.preloaded import start as start_preloaded
 from twotowers.workflow.provenance import code_version
+from twotowers.workflow.records import failures
 
 
 configfile: "config.yaml"
@@ -24,6 +26,7 @@ configfile: "config.yaml"
 FILES = dict.fromkeys(["config.yaml", *map(str, workflow.configfiles)])
 PLAN = read_plan(config, root=workflow.basedir, files=FILES)
 VERSION = code_version(PLAN.root)
+STARTED = time.time()
 
 # Jobs inherit these variables. None of them changes what is computed.
 os.environ.setdefault("PYTHONHASHSEED", "0")
@@ -82,3 +85,9 @@ include: "rules/report.smk"
 onsuccess:
     made = PLAN["targets"] if config["only"] else [PLAN.file("overview")]
     atexit.register(print, f"Open {' '.join(made)}", flush=True)
+
+
+# Failures are listed again at the end, since with keep-going they may be far up.
+onerror:
+    for path, cause in failures(f"{PLAN.results}/logs", since=STARTED):
+        print(f"failed: {cause} (log: {path})", file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import platform
 import sys
 import time
@@ -12,7 +13,7 @@ from datetime import datetime
 import pytest
 
 from twotowers.errors import InputError
-from twotowers.workflow.records import cost, job_log, read
+from twotowers.workflow.records import cost, failures, job_log, read
 
 
 def test_a_log_has_facts_what_was_said_and_the_outcome(tmp_path):
@@ -68,3 +69,21 @@ def test_a_failure_ends_with_its_cause_after_the_traceback(tmp_path):
         raise InputError("2 is\nwrong", path="data.txt", line=3)
     assert read(path)["outcome"] == "failed: InputError: data.txt:3: 2 is wrong"
     assert "Traceback (most recent call last)" in path.read_text()
+
+
+def test_failures_are_those_of_this_run_in_their_order(tmp_path):
+    def log(name, *lines, at):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(["rule: fit", *lines]))
+        os.utime(path, (at, at))
+        return path
+
+    log("a/earlier.log", "outcome: failed: OSError: old", at=99)
+    log("a/well.log", "outcome: done", at=101)
+    killed = log("b/killed.log", at=103)
+    failed = log("a/failed.log", "outcome: failed: OSError: new", at=102)
+    found = list(failures(tmp_path, since=100))
+    assert [path for path, _ in found] == [failed, killed]
+    assert found[0][1] == "OSError: new"
+    assert "killed" in found[1][1]

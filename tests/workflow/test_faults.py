@@ -235,7 +235,7 @@ def test_data_sets_of_ones_own(project, powerless, read_only, tmp_path):
     assert f"{tmp_path}/absent/train.txt" in absent
     assert wrong.startswith(f"InputError: {tmp_path}/wrong/train.txt:2")
     log = tmp_path / "results/smoke/logs/raw/wrong/train.log"
-    assert f"(log: {log})" in run.text
+    assert f"failed: {wrong} (log: {log})" in run.text, "at the end, too"
     assert "Traceback" in log.read_text()
 
 

@@ -95,6 +95,15 @@ def cost(paths: Iterable[str | Path]) -> dict[str, float | None]:
     }
 
 
+def failures(folder: str | Path, since: float) -> Iterator[tuple[Path, str]]:
+    """Logs and causes of jobs that did not finish, if written after `since` (s since 1970)."""
+    logs = [path for path in Path(folder).rglob("*.log") if path.stat().st_mtime >= since]
+    for path in sorted(logs, key=lambda path: path.stat().st_mtime):
+        outcome = read(path).get("outcome", "ended without a message: killed, or out of memory")
+        if outcome != "done":
+            yield path, outcome.removeprefix("failed: ")
+
+
 def cause(error: Exception) -> str:
     """The error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
