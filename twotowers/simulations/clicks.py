@@ -196,7 +196,7 @@ def simulate(
     settings = None  # An expert needs no training.
     if log.policy.ranker in RANKERS:
         kind, own = RANKERS[log.policy.ranker]
-        settings = kind(kind=log.policy.ranker, **own).plain()
+        settings = kind(**{"kind": log.policy.ranker, **own}).plain()
     clicks = SimulatedClicks(log, rankings, seed, Folder())
     for split, lists in rankings.splits.items():
         write_rankings(lists, Path(clicks.files[split]))
