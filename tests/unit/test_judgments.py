@@ -201,11 +201,6 @@ def test_bad_arguments_of_judgments_are_named(fitted, options, message):
         fitted.judgments(**options)
 
 
-def test_a_model_that_tells_no_document_from_another_is_refused():
-    with pytest.raises(tt.InputError, match="one probability for all documents"):
-        tt.fit(pages(100), "rctr").judgments()
-
-
 def read_back(path, format):
     """(query, document) -> grade, as readers of the format see them."""
     if format == "csv":

@@ -258,52 +258,35 @@ class Untold(Product):
         raise NotImplementedError
 
 
-def test_a_model_that_is_no_user_is_named(clicks):
-    with pytest.raises(tt.InputError, match=r"user: Untold is no user .*a method `truth`"):
-        tt.simulate(clicks.rankings, user=Untold(), sessions=100)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"model": "pbm"}, "expected a `TwoTower`"),
         ({"model": tt.TwoTower(click_model="pbn")}, "model: 'pbn' is unknown"),
-        ({"method": tt.Method("likelihod")}, "method: .*did you mean 'likelihood'"),
-        ({"training": {"bacth": 3}}, "training.bacth: unknown .*did you mean 'batch'"),
         ({"model": tt.TwoTower("embedding")}, "model.tower: an embedding per pair"),
+        ({"model": tt.TwoTower(dict)}, "tower: .*a class derived from Tower"),
+        ({"model": tt.TwoTower(tt.Tower(Scaled, scale=-1))}, "tower.scale: -1 "),
+        ({"training": {"bacth": 3}}, "training.bacth: unknown .*did you mean 'batch'"),
         ({"seeds": ["a"]}, "seeds: 'a' is out of range"),
         ({"seeds": 1}, r"seeds: 1 was given \(expected a list of seeds"),
         ({"seed": 1}, "fit: 'seed' is no option .*did you mean 'seeds'"),
     ],
 )
-def test_a_wrong_argument_is_named(clicks, change, message):
+def test_a_wrong_argument_of_a_fit_is_named(clicks, change, message):
     given = {"model": tt.TwoTower("linear"), **change}
     with pytest.raises(tt.InputError, match=message):
         tt.fit(clicks, **{"training": QUICK, **given})
 
 
 @pytest.mark.parametrize(
-    ("part", "message"),
-    [
-        ({"relevance": "depe"}, "tower: 'depe' is unknown .*did you mean 'deep'"),
-        ({"relevance": dict}, "tower: .*a class derived from Tower"),
-        ({"relevance": tt.Tower(Scaled, scale=-1)}, "tower.scale: -1 "),
-    ],
-)
-def test_a_wrong_part_is_named(clicks, part, message):
-    with pytest.raises(tt.InputError, match=message):
-        tt.fit(clicks, tt.TwoTower(**part))
-
-
-@pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"user": Untold()}, "user: Untold is no user .*a method `truth`"),
+        ({"user": "pbm"}, "user: 'pbm' is unknown .*'position_based', its full name"),
         ({"policy": tt.policy(strengt=1)}, "policy.strengt: unknown setting"),
         ({"policy": "exprt"}, "policy.ranker: .*'svm'; did you mean 'expert'"),
         ({"policy": ["expert", "linear"]}, "policy: .* was given"),
-        ({"user": "pbm"}, "user: 'pbm' is unknown .*'position_based', its full name"),
         ({"seed": "a"}, "seed: 'a' is out of range"),
-        ({"seed": -1}, "seed: -1 is out of range"),
         ({"queries": {"split": "train", "first": 5000}}, "queries.first: 5000 is out of range"),
         ({"positions": 3}, "positions: 3 is out of range"),
         ({"sessions": {"train": 5}}, "sessions: 'validation' is missing"),
@@ -311,4 +294,4 @@ def test_a_wrong_part_is_named(clicks, part, message):
 )
 def test_a_wrong_simulation_is_named(clicks, change, message):
     with pytest.raises(tt.InputError, match=message):
-        tt.simulate(clicks.rankings, **change)
+        tt.simulate(clicks.rankings, **{"sessions": 100, **change})
