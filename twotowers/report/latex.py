@@ -47,9 +47,10 @@ def booktabs(
     text, environment = "\n".join([*head, *rows]), "longtable" if long else "tabular"
     needs = ["booktabs", *(["longtable"] if long else [])]
     needs += [name for command, name in PACKAGES.items() if command in text]
+    listed = " and ".join(filter(None, [", ".join(needs[:-1]), needs[-1]]))
     return "\n".join(
         [
-            f"% Needs the package{'s' * (len(needs) > 1)} {' and '.join(needs)}.",
+            f"% Needs the package{'s' * (len(needs) > 1)} {listed}.",
             rf"\begin{{{environment}}}{{{columns}}}",
             r"\toprule",
             text,
