@@ -24,9 +24,9 @@ from tests.workflow.project import FEW, PAPER, ROOT, SMOKE, Finished, Project, j
 from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
 from twotowers.experiment.paper import Paper
 from twotowers.files.yamls import read_yaml
+from twotowers.workflow.plan import ENDINGS
 from twotowers.workflow.planning import make_plan
 from twotowers.workflow.records import read
-from twotowers.workflow.targets import ENDINGS
 
 # One group, so that pytest-xdist gives the shared runs to one worker (--dist loadgroup).
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("pipeline")]

@@ -16,9 +16,8 @@ from tests.workflow.project import PAPERS
 from twotowers.files.yamls import read_yaml
 from twotowers.root import ROOT
 from twotowers.splits import ANNOTATIONS, DOCUMENTS
-from twotowers.workflow.plan import WILDCARDS, Places
+from twotowers.workflow.plan import ENDINGS, WILDCARDS, Places
 from twotowers.workflow.planning import make_plan
-from twotowers.workflow.targets import ENDINGS
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("plans")]
 

@@ -75,6 +75,8 @@ WILDCARDS = {
 }
 """What tells the jobs of a rule apart."""
 
+ENDINGS = {"figure": ("pdf", "svg", "csv"), "table": ("tex", "csv")}
+"""The file endings of an item, by kind."""
 FOLDER = Path(".cache/plans")
 REFUSED = 3
 """Exit status of planning if the configuration or a paper is wrong."""
