@@ -230,7 +230,7 @@ def test_the_store_shows_what_its_design_says():
     assert chance[1, -1] < chance[0, -1]
     # Each draw is a candidate's own: where it is seen for sure, it is clicked as often.
     rate = clicked[slot == 0].mean()
-    eager = store.users.eagerness[visits.user][:, None] * np.ones(SLOTS)
+    eager = store.eagerness[visits.user][:, None] * np.ones(SLOTS)
     attractive = 1 / (1 + np.exp(-visits.attraction))
     expected = np.minimum(eager * attractive, 1)[slot == 0].mean()
     assert rate == pytest.approx(expected, abs=0.01)

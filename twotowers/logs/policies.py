@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.files.tables import read_table
 from twotowers.logs.cells import Pairs
 
@@ -40,6 +41,28 @@ def ranking_order(scores: np.ndarray, where: np.ndarray, *, tiebreak: np.ndarray
     first.
     """
     return np.lexsort((tiebreak, np.where(where, -scores, np.inf)), axis=-1)
+
+
+def exposure(
+    lists: Rankings,
+    scores: np.ndarray,
+    temperature: float,
+    positions: int,
+    *,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """The epsilon-greedy policy pi(d, k | q): [documents, positions] expected impressions.
+
+    The greedy policy sorts lists of at most `positions` documents by scores, the highest first; a
+    share `temperature` of the sessions is shuffled. Ties are broken at random.
+    """
+    where = mask(lists.lengths, positions)
+    ties = rng.random(where.shape)
+    order = ranking_order(pad(scores, lists.offsets, positions), where, tiebreak=ties)
+    policy = (where[:, :, None] & where[:, None, :]) * temperature / where.sum(-1)[:, None, None]
+    query, position = np.nonzero(where)
+    policy[query, order[query, position], position] += 1 - temperature
+    return policy[where]
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ no positions of a page, and what it tells is theory (which differences are ident
 seconds.
 """
 
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from papers.hager2025.population import optimum
+from twotowers.fitting.newton import fit_embedding, fit_linear
 from twotowers.identifiability.graph import factor_components
 from twotowers.models.additive import Additive, inverse_rank
 
@@ -89,15 +90,16 @@ def regime(name: str, *, seed: int, documents: int, views: int, impressions: int
         exposure[document, chosen] = impressions
     features = features_of(name, documents, rng)
     if features is None:
-        relevance = rng.uniform(0, 4, documents)
+        fit, relevance = fit_embedding, rng.uniform(0, 4, documents)
     else:
+        fit = partial(fit_linear, features)
         relevance = USER.centre + features[:, :WIDTH].sum(1) / np.sqrt(WIDTH)
     chance = USER.click_probability(attraction=relevance[:, None] - USER.centre, examination=truth)
     clicks = rng.binomial(exposure.astype(int), chance)
     component = factor_components(*np.nonzero(exposure), factors=len(truth))
     # One constant is free; the first configuration's estimate is set to its true value.
     starts = rng.normal(size=(2, len(truth)))
-    biases = (optimum(features, exposure, clicks, start=start).bias for start in starts)
+    biases = (fit(exposure, clicks, start=start).bias for start in starts)
     estimate, other = (bias - bias[0] + truth[0] for bias in biases)
     error = estimate - truth
     columns = {"truth": truth, "estimate": estimate, "component": component + 1}

@@ -14,10 +14,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from papers.hager2025.population import click_chance, exposure
 from twotowers.files.rankings import Rankings, read_rankings
 from twotowers.fitting.newton import fit_linear
-from twotowers.logs.policies import policy_scores
+from twotowers.logs.policies import exposure, policy_scores
+from twotowers.models.additive import Additive
 from twotowers.models.relevance import (
     HIGHEST,
     empty_scores,
@@ -68,7 +68,8 @@ def run(
     for strength, temperature in product(strengths, temperatures):
         shown = policy(lists, score, strength, temperature, positions, seed)
         for name, truth in truths.items():
-            bias = fit_linear(lists.features, shown, shown * click_chance(truth, positions)).bias
+            chance = Additive().chance(truth, positions)
+            bias = fit_linear(lists.features, shown, shown * chance).bias
             own = pd.DataFrame({"position": np.arange(1, positions + 1), "value": bias - bias[0]})
             at = {"strength": float(strength), "temperature": float(temperature)}
             frames.append(own.assign(variant=name, **at))

@@ -13,10 +13,10 @@ are theory checked by numbers. Takes seconds.
 import numpy as np
 import pandas as pd
 
-from papers.hager2025.population import click_chance, exposure, optimum
 from twotowers.files.rankings import Rankings, read_rankings
-from twotowers.fitting.newton import AdditiveOptimum
-from twotowers.logs.policies import policy_scores
+from twotowers.fitting.newton import AdditiveOptimum, fit_embedding, fit_linear
+from twotowers.logs.policies import exposure, policy_scores
+from twotowers.models.additive import Additive
 from twotowers.models.relevance import relevance
 
 DIGITS = 8
@@ -68,12 +68,12 @@ def population(
     shown = exposure(lists, scores, temperature, positions, rng=rng)
     if model == "not additive":
         return shown, multiplied_chance(gamma, positions)
-    return shown, click_chance(gamma, positions)
+    return shown, Additive().chance(gamma, positions)
 
 
 def multiplied_chance(gamma: np.ndarray, positions: int) -> np.ndarray:
     """[documents, positions] 1/k times the additive model's probability at the first position."""
-    return click_chance(gamma, 1) / np.arange(1, positions + 1)
+    return Additive().chance(gamma, 1) / np.arange(1, positions + 1)
 
 
 def placement(
@@ -116,8 +116,9 @@ def fit(
     model: str, features: np.ndarray, exposure: np.ndarray, chance: np.ndarray
 ) -> AdditiveOptimum:
     """The optimum of a model on expected clicks."""
-    own = features if model == "misspecified" else None
-    return optimum(own, exposure, exposure * chance)
+    if model == "misspecified":
+        return fit_linear(features, exposure, exposure * chance)
+    return fit_embedding(exposure, exposure * chance)
 
 
 def residuals(exposure: np.ndarray, chance: np.ndarray, fitted: AdditiveOptimum) -> pd.DataFrame:

@@ -3,11 +3,10 @@
 The paper's figures are not in the text that we have, so that nothing printed is drawn beside them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -68,23 +67,12 @@ def draw(
     if (table[along] % 1 == 0).all() and not log:
         for axes in figure.axes:
             axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
-    for axes, name in zip(figure.axes, settings, strict=True):
-        means = table.loc[shared | (table["setting"] == name), "value"].dropna()
-        if means.size:
-            room = 0.1 * (means.max() - means.min()) or 0.01
-            axes.set_ylim(means.min() - room, means.max() + room)
-    equal_spans(figure.axes, at_least=span)
+    own = [table.loc[shared | (table["setting"] == name), "value"] for name in settings]
+    # A step of the same size looks the same in every panel, and one below `span` is not blown up.
+    spans = np.nan_to_num([means.max() - means.min() for means in own])
+    half = max(span, 1.2 * spans.max()) / 2 or 0.01
+    for axes, means in zip(figure.axes, own, strict=True):
+        if means.notna().any():
+            middle = means.agg(["min", "max"]).mean()
+            axes.set_ylim(middle - half, middle + half)
     return figure
-
-
-def equal_spans(axes: Iterable[Axes], *, at_least: float = 0.0) -> None:
-    """Give panels that do not share y ranges of one length, each about its own data.
-
-    A step of the same size then looks the same in every panel, whatever its level; a range of
-    `at_least` is not filled by noise. Empty panels are left alone.
-    """
-    drawn = [panel for panel in axes if panel.has_data()]
-    ends = np.array([panel.get_ylim() for panel in drawn]).reshape(-1, 2)
-    half = np.ptp(ends, axis=1).max(initial=at_least) / 2
-    for panel, middle in zip(drawn, ends.mean(axis=1), strict=True):
-        panel.set_ylim(middle - half, middle + half)

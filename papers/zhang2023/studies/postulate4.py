@@ -15,8 +15,8 @@ import pandas as pd
 from flax import nnx
 from scipy.optimize import minimize_scalar
 
-from twotowers.files.rankings import mask, pad, read_rankings
-from twotowers.logs.policies import policy_scores, ranking_order
+from twotowers.files.rankings import pad, read_rankings
+from twotowers.logs.policies import exposure, policy_scores
 from twotowers.models.position_based import PositionBased
 from twotowers.randomness import stream
 from twotowers.towers.dense import DenseTower
@@ -52,14 +52,16 @@ def run(
     step.
     """
     lists = read_rankings(inputs.train).first(queries)
-    where = mask(lists.lengths, positions)
     features = jnp.asarray(pad(lists.features, lists.offsets, positions))
     chance = PositionBased().chance(pad(lists.label, lists.offsets, positions), positions)
     looks = np.unique(np.geomspace(1, steps, LOOKS).astype(int))
     dense = partial(DenseTower, activation="relu", normalise="batch")
     rows = []
     for weight in weights:
-        shown = _shown(lists, where, weight, positions, seed)
+        rng = stream("postulate4", seed)
+        scores = policy_scores(lists.label, weight, rng=rng)
+        shown = exposure(lists, scores, 0, positions, rng=rng).astype(np.float32)
+        shown = pad(shown, lists.offsets, positions)
         model = two_towers(
             partial(dense, layers=layers),
             width=features.shape[-1],
@@ -79,18 +81,6 @@ def run(
             reached = [*looks[curve >= share], steps + 1][0]
             rows.append({**at, "metric": "steps_to_share", "value": float(reached)})
     return pd.DataFrame(rows).assign(position=None)
-
-
-def _shown(lists, where: np.ndarray, weight: float, positions: int, seed: int) -> np.ndarray:
-    """[queries, documents, positions] 1 where the policy shows a document."""
-    rng = stream("postulate4", seed)
-    scores = policy_scores(lists.label, weight, rng=rng)
-    scores = pad(scores, lists.offsets, positions)
-    order = ranking_order(scores, where, tiebreak=rng.random(scores.shape))
-    shown = np.zeros((*where.shape, positions), np.float32)
-    query, position = np.nonzero(where)
-    shown[query, order[query, position], position] = 1
-    return shown
 
 
 def _trained(

@@ -55,21 +55,6 @@ def examined() -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Users:
-    """Who visits.
-
-    Attributes:
-        taste: [users] the category that they like.
-        eagerness: [users] what attraction is multiplied by, mean about 1.
-        visits: [users] expected visits, relative to each other, mean about 1.
-    """
-
-    taste: np.ndarray
-    eagerness: np.ndarray
-    visits: np.ndarray
-
-
-@dataclass(frozen=True)
 class Visits:
     """Pages, before anybody ranked them.
 
@@ -91,26 +76,28 @@ class Visits:
 
 
 class Store:
-    """Items and users; draws visits, and what happens on a ranked page."""
+    """Items and users; draws visits, and what happens on a ranked page.
+
+    Of users, `taste` is the category that they like, `eagerness` what attraction is multiplied by,
+    and `often` their expected visits, relative to each other; both have a mean of about 1.
+    """
 
     def __init__(self, *, users: int, rng: np.random.Generator):
         self.rating = rng.beta(6, 2, ITEMS)
         self.popularity = rng.normal(size=ITEMS)
         self.age = rng.exponential(1, ITEMS)
         self.category = rng.integers(CATEGORIES, size=ITEMS)
-        visits = rng.lognormal(-0.5, 1, users)
+        self.often = rng.lognormal(-0.5, 1, users)
         # The busiest fifth likes the first category, four times out of five.
-        busy = (visits > np.quantile(visits, 0.8)) & (rng.random(users) < 0.8)
-        taste = np.where(busy, 0, rng.integers(CATEGORIES, size=users))
-        eagerness = np.where(busy, 2.0, 1.0) * rng.lognormal(-0.125, 0.5, users)
-        self.users = Users(taste, eagerness, visits)
+        busy = (self.often > np.quantile(self.often, 0.8)) & (rng.random(users) < 0.8)
+        self.taste = np.where(busy, 0, rng.integers(CATEGORIES, size=users))
+        self.eagerness = np.where(busy, 2.0, 1.0) * rng.lognormal(-0.125, 0.5, users)
 
     def visits(self, number: int, rng: np.random.Generator) -> Visits:
         """Visits by users in proportion to how often they come, each with random candidates."""
-        chance = self.users.visits / self.users.visits.sum()
-        user = rng.choice(len(chance), size=number, p=chance)
+        user = rng.choice(len(self.often), size=number, p=self.often / self.often.sum())
         items = rng.random((number, ITEMS)).argpartition(SLOTS, axis=1)[:, :SLOTS]
-        match = self.category[items] == self.users.taste[user][:, None]
+        match = self.category[items] == self.taste[user][:, None]
         rating, popularity, age = self.rating[items], self.popularity[items], self.age[items]
         known = np.stack([rating, popularity, age, match], axis=-1)
         features = np.concatenate([known, np.eye(CATEGORIES)[self.category[items]]], axis=-1)
@@ -131,7 +118,7 @@ class Store:
         """
         slot = np.argsort(order, axis=1)
         seen = examined()[visits.device[:, None], slot]
-        attractive = self.users.eagerness[visits.user][:, None] * expit(visits.attraction)
+        attractive = self.eagerness[visits.user][:, None] * expit(visits.attraction)
         clicked = rng.random(slot.shape) < seen * np.minimum(attractive, 1)
         return clicked, clicked & (rng.random(slot.shape) < visits.install)
 
