@@ -44,14 +44,14 @@ def correlations(results: pd.DataFrame) -> pd.DataFrame:
     Returns:
         columns compression, ratio, metric, seed and value.
     """
-    measured, rows = fits(results), []
-    for (metric, seed), each in measured.groupby(["metric", "seed"]):
-        full = _values(each[each["compression"] == "full"])
-        compressed = each[each["compression"] != "full"]
-        for (compression, ratio), own in compressed.groupby(["compression", "ratio"]):
-            # What has no table is as it was.
-            values = pd.concat([full[list(WITHOUT_TABLE)], _values(own, without=WITHOUT_TABLE)])
-            rows.append((compression, ratio, metric, seed, _tau(values, full)))
+    wide, rows = _wide(results), []
+    on_full = wide.index.get_level_values("compression") == "full"
+    full = wide[on_full].droplevel(["compression", "ratio"])
+    for (metric, seed, compression, ratio), own in wide[~on_full].iterrows():
+        whole = full.reindex([(metric, seed)]).squeeze()
+        # What has no table is as it was.
+        own = own.mask(own.index.isin(WITHOUT_TABLE), whole)
+        rows.append((compression, ratio, metric, seed, _tau(own, whole)))
     if not rows:
         raise NotTestable("no compressed tables")
     return pd.DataFrame(rows, columns=["compression", "ratio", "metric", "seed", "value"])
@@ -59,23 +59,21 @@ def correlations(results: pd.DataFrame) -> pd.DataFrame:
 
 def between_divisions(results: pd.DataFrame) -> pd.Series:
     """Mean tau, by metric, between the orders on full tables of two divisions of the log."""
-    measured = fits(results).query("compression == 'full'")
-    taus = {}
-    for metric, each in measured.groupby("metric"):
-        orders = [_values(own) for _, own in each.groupby("seed")]
-        pairs = [_tau(one, other) for one, other in combinations(orders, 2)]
-        taus[metric] = pd.Series(pairs, dtype=float).mean()
-    return pd.Series(taus)
+    full = _wide(results[results["setting"].str.startswith("gradient-")])
+    taus = {
+        metric: pd.Series([_tau(*pair) for pair in combinations(own.to_numpy(), 2)], dtype=float)
+        for metric, own in full.groupby("metric")
+    }
+    return pd.DataFrame(taus).mean()
 
 
-def _values(rows: pd.DataFrame, without: tuple[str, ...] = ()) -> pd.Series:
-    """A value per model, in the order of MODELS."""
-    wanted = [name for name in MODELS if name not in without]
-    values = rows.set_index("model")["value"]
-    if lacking := [name for name in wanted if name not in values.index]:
-        raise NotTestable(f"no results for {', '.join(lacking)}")
-    return values[wanted]
+def _wide(results: pd.DataFrame) -> pd.DataFrame:
+    """The values of `fits`: a row per metric, seed, compression and ratio, a column per model."""
+    keys = ["metric", "seed", "compression", "ratio"]
+    rows = fits(results).fillna({"ratio": 1})
+    return rows.pivot(index=keys, columns="model", values="value").reindex(columns=[*MODELS])
 
 
-def _tau(one: pd.Series, other: pd.Series) -> float:
-    return float(kendalltau(one.to_numpy(), other[one.index].to_numpy()).statistic)
+def _tau(one, other) -> float:
+    """NaN if a model is missing."""
+    return float(kendalltau(one, other).statistic)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtr, stdtrit  # scipy.stats takes a second to import
 
 from twotowers.claims.claims import NotTestable, rows_of
 from twotowers.claims.statistics import select
@@ -85,8 +86,6 @@ def standard_error(sd: float, other_sd: float, runs: int) -> float:
 
 def least_significant(sd: float, other_sd: float, runs: int, alpha: float) -> float:
     """The difference of two means of so many runs at which `t_test` has p = alpha."""
-    from scipy.special import stdtrit  # scipy.stats takes a second to import
-
     return float(stdtrit(2 * runs - 2, 1 - alpha / 2) * standard_error(sd, other_sd, runs))
 
 
@@ -97,7 +96,5 @@ def t_test(
 
     t = (m1 - m2) / sqrt((s1^2 + s2^2) / n), with 2 n - 2 degrees of freedom.
     """
-    from scipy.special import stdtr  # scipy.stats takes a second to import
-
     t = (mean - other_mean) / standard_error(sd, other_sd, runs)
     return float(t), float(2 * stdtr(2 * runs - 2, -abs(t)))

@@ -39,19 +39,15 @@ def changes(
         metric = printed["metric"].str.removesuffix(CHANGE)
         return printed.assign(metric=metric)[["setting", "metric", "value"]]
     tested = [pd.DataFrame(columns=["setting", "metric", "value"])]
-    if rows.empty:
-        return tested[0]
-    rows = rows[["setting", "query", "seed", "value"]].assign(metric=rows["metric"].map(of))
-    for group in GROUPS:
+    for group in GROUPS if len(rows) else ():
         # The naive model counts among the tests.
         own = [f"{features}-{name}" for name in group]
         values = select(rows, setting=own).rename(columns={"setting": "method"})
-        measured = values.loc[values["method"] == own[0], "metric"].unique()
-        values = values[values["metric"].isin(measured)]
-        for metric, each in values.groupby("metric"):
-            means = against_baseline(each, own[0], unit=unit, level=ALPHA / len(own))
-            means = means.rename(columns={"method": "setting", "change": "value"})
-            tested.append(means.assign(metric=metric)[["setting", "metric", "value"]])
+        for metric, each in values.groupby(values["metric"].map(of)):
+            if own[0] in set(each["method"]):
+                means = against_baseline(each, own[0], unit=unit, level=ALPHA / len(own))
+                means = means.rename(columns={"method": "setting", "change": "value"})
+                tested.append(means.assign(metric=metric)[["setting", "metric", "value"]])
     return pd.concat(tested, ignore_index=True)
 
 

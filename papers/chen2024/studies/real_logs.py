@@ -6,7 +6,6 @@ log be before its position bias were no longer identified?
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 
 from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import node_intervention
@@ -19,17 +18,14 @@ def run(inputs, *, seed: int, name: str, shares: list[float], draws: int) -> pd.
 
     `shares` of the query-document pairs are kept, in so many draws each.
     """
-    log = pq.read_table(inputs.log, columns=["query", "document", "position", "impressions"])
-    columns = {column: log[column].to_numpy() for column in ("position", "impressions")}
-    # Ids may be numbers or text.
-    pairs = log.select(["query", "document"]).to_pandas()
-    document = pairs.groupby(["query", "document"]).ngroup().to_numpy()
-    position = columns["position"] - 1
+    log = pd.read_parquet(inputs.log, columns=["query", "document", "position", "impressions"])
+    document = log.groupby(["query", "document"]).ngroup().to_numpy()
+    position = log["position"].to_numpy() - 1
     positions = position.max() + 1
     # How many swaps are needed does not depend on what they cost.
     alike = np.ones(document.max() + 1), np.ones(positions)
     values = {
-        "pages": columns["impressions"][position == 0].sum(),
+        "pages": log["impressions"][position == 0].sum(),
         "rows": len(position),
         "documents": document.max() + 1,
         "components": factor_components(document, position, factors=positions).max() + 1,

@@ -1,7 +1,6 @@
 """Theorem 1, Proposition 3 and the number of swaps, on lists and random logs.
 
-A study, since nothing is fitted: logarithms make clicks r(x) o(t) linear, so that solutions of a
-log are those of linear equations.
+Logarithms make clicks r(x) o(t) linear, so that solutions of a log are those of linear equations.
 """
 
 import numpy as np

@@ -6,7 +6,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.errors import InputError, nearest
 from twotowers.identifiability.graph import factor_components
 
 FACTORS = ("v1", "v2", "position")
@@ -29,12 +28,6 @@ def components(log: pa.Table, factors: Sequence[str] = FACTORS) -> tuple[int, in
     Documents are told apart within a query. One component means that the log identifies relevance
     up to a scale (Theorem 1). The log is as `count_cells` gives it.
     """
-    known = [name for name in FACTORS if name in log.column_names]
-    for name in factors:
-        if name not in known:
-            raise InputError(
-                f"{name!r} is no bias factor", field=name, expected=nearest(name, known)
-            )
     table = log.to_pandas()
     document, factor = (
         table.groupby(columns, observed=True, dropna=False).ngroup().to_numpy()

@@ -1,7 +1,4 @@
-"""LambdaMART on annotated labels, cross-fitted; and as published, where four fifths are in-sample.
-
-It is a study, since no click is read.
-"""
+"""LambdaMART on annotated labels, cross-fitted; and as published, four fifths in-sample."""
 
 from collections.abc import Callable, Iterator, Mapping
 

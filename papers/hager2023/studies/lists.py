@@ -1,7 +1,4 @@
-"""Table 2.1: what a data set holds, and what cutting its lists changes.
-
-It is a study because it reads data before they are prepared, and fits nothing.
-"""
+"""Table 2.1: what a data set holds before it is prepared, and what cutting its lists changes."""
 
 import numpy as np
 import pandas as pd

@@ -3,8 +3,7 @@
 Both losses are minimised on expected clicks of the production ranker's lists, so that no sampling
 noise is left. With a parameter per document the minimum is known. For a linear ranker it is found
 by Newton's method in a trust region. What sampling adds is seen where the same ranker has the
-clicks of so many sessions instead. It is a study because it is about optima, and nothing is
-validated.
+clicks of so many sessions instead.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
 """Documents without features: a parameter for each, or one for several (Sections 2.6.3 and 2.6.4).
 
-It is a study because there is no data set: documents are numbers, relevance is drawn, and every
-split shows the same documents in lists of its own. Fitted by the library's own methods, the linear
-layer on one-hot vectors as the table of parameters that it is.
+There is no data set: documents are numbers, relevance is drawn, and every split shows the same
+documents in lists of its own. The linear layer on one-hot vectors is a table of parameters.
 """
 
 import numpy as np

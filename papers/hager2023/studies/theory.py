@@ -1,9 +1,7 @@
 """Expected losses of the click model and of pointwise IPS, their minima, and the printed test.
 
-It is a study because nothing is fitted: both losses are functions of one number, Eqs. 2.3 and 2.5
-at expected clicks. The click model's probability is the library's own
-(`twotowers.models.position_based`). The marks of Table 2.2 are tested on its printed means and
-deviations alone, and learning rates are picked from the authors' own grid. A second.
+Both losses are functions of one number, Eqs. 2.3 and 2.5 at expected clicks. The marks of Table 2.2
+are tested on its printed means and deviations, and learning rates picked from the authors' grid.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,18 +11,7 @@ import pandas as pd
 from scipy.optimize import minimize_scalar
 from scipy.special import logit
 
-from papers.hager2023.grid import (
-    ALPHA,
-    DATASETS,
-    MEASURES,
-    METHODS,
-    PRODUCTION,
-    RULES,
-    STRICTEST,
-    of_method,
-    printed_mark,
-    t_test,
-)
+from papers.hager2023 import grid
 from twotowers.claims.published import bands, runs
 from twotowers.claims.statistics import select
 from twotowers.models.position_based import PositionBased
@@ -35,8 +22,8 @@ RELEVANCE = 0.5
 ESTIMATES = np.linspace(0.02, 0.98, 97)
 # Figure 2.3: relevance and examination of two documents, as in the authors' curves.
 TOY = {"relevant": (0.9, 0.1), "irrelevant": (0.1, 1.0)}
-COMPARISONS = {3: "per model", 12: "per data set", STRICTEST: "all"}
-"""By how many the thesis may have corrected: it says Bonferroni, and not for what."""
+COMPARISONS = 3, 12, grid.STRICTEST
+"""By how many the thesis may have corrected, per model, per data set or in all (Bonferroni)."""
 CHOSEN = {
     "ips": {"mslr": 0.001, "istella": 0.001, "yahoo": 0.0005},
     "pbm": {"mslr": 0.0005, "istella": 0.001, "yahoo": 0.0001},
@@ -115,9 +102,8 @@ def curves() -> Iterator[dict]:
 
 def toy() -> Iterator[dict]:
     """Figure 2.3."""
-    for curve, (relevance, examined) in TOY.items():
+    for curve, (relevance, _) in TOY.items():
         yield {"metric": "toy_relevance", "curve": curve, "value": relevance}
-        yield {"metric": "toy_examined", "curve": curve, "value": examined}
     for kind, loss in LOSSES.items():
         alone = {
             curve: lambda at, y=y, o=o, loss=loss: loss(y, o, at, o)
@@ -163,32 +149,31 @@ def marks() -> Iterator[dict]:
     table = bands("hager2023")
 
     def printed(dataset, method, measure):
-        row = select(table, **of_method(dataset, method, measure)).iloc[0]
+        row = select(table, **grid.of_method(dataset, method, measure)).iloc[0]
         return row["value"], row["sd"], int(row["n"])
 
-    for dataset in DATASETS:
-        for method in (PRODUCTION, *(name for name in METHODS if name != "pbm")):
-            for measure in MEASURES:
+    for dataset in grid.DATASETS:
+        for method in (grid.PRODUCTION, *(name for name in grid.METHODS if name != "pbm")):
+            for measure in grid.MEASURES:
                 of = {"dataset": dataset, "method": method, "measure": measure}
                 mean, sd, runs = printed(dataset, method, measure)
                 other = printed(dataset, "pbm", measure)
-                t, p = t_test(mean, sd, *other[:2], runs)
-                mark = float(printed_mark(table, dataset, method, measure))
+                t, p = grid.t_test(mean, sd, *other[:2], runs)
+                mark = float(grid.printed_mark(table, dataset, method, measure))
                 yield {"metric": "mark_printed", "value": mark, **of}
                 yield {"metric": "mark_p", "value": p, **of}
                 for number in COMPARISONS:
-                    value = np.sign(t) * (p * number < ALPHA)
+                    value = np.sign(t) * (p * number < grid.ALPHA)
                     yield {"metric": "mark_tested", "comparisons": number, "value": value, **of}
 
 
 def choices() -> Iterator[dict]:
     """Optimiser and learning rate by each rule, in the authors' grid; and what they rank like."""
-    grid = runs("hager2023")
-    grid = grid[grid["setting"].str.startswith("tune-")]
-    for dataset in DATASETS:
+    tuned = runs("hager2023")
+    for dataset in grid.DATASETS:
         for method, rates in CHOSEN.items():
             one = f"tune-{dataset}-{method}-"
-            rows = grid[grid["setting"].str.startswith(one)]
+            rows = tuned[tuned["setting"].str.startswith(one)]
             cell = ["setting", "learning_rate"]
             wide = rows.pivot_table(index=[*cell, "seed"], columns="metric", values="value")
             epochs = wide["epochs"].groupby(cell).sum()
@@ -197,7 +182,7 @@ def choices() -> Iterator[dict]:
             means = wide.groupby(cell).mean()
             chosen = f"{one}adam", rates[dataset]
             lowest = over.idxmin(), means["validation_loss"].idxmin()
-            picked = dict(zip(RULES, (chosen, *lowest), strict=True))
+            picked = dict(zip(grid.RULES, (chosen, *lowest), strict=True))
             for rule, place in picked.items():
                 of = {"dataset": dataset, "method": method, "rule": rule}
                 optimizer = place[0].removeprefix(one)

@@ -1,7 +1,4 @@
-"""Table 3.1: what the log and the annotations hold.
-
-It is a study because it counts pages before they are prepared, and fits nothing.
-"""
+"""Table 3.1: what the log and the annotations hold before they are prepared."""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,6 @@
 """When do better predictions of clicks rank better? Knobs of the stand-in's law, one at a time.
 
-It is a study, since it draws a log for each value of a knob. Models are linear in what tells of a
+A log is drawn for each value of a knob. Models are linear in what tells of a
 document: its four traits, and how readily users of its topic click. So nothing is left to training:
 their likelihoods are concave, and have one maximum.
 """

@@ -6,9 +6,7 @@ content type, or content type and device, they fall apart into 3 or 6 components
 that are shown under any configuration join those again. In two further regimes relevance is
 linear in features, and so is the model: then configurations without a document in common may still
 have features in common (Eq. 27), unless these tell their content and device. Clicks are sampled
-and fitted exactly, from two random starts of the bias. It is a study because its bias factors are
-no positions of a page, and what it tells is theory (which differences are identified at all). Takes
-seconds.
+and fitted exactly, from two random starts of the bias.
 """
 
 from functools import partial

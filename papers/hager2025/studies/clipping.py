@@ -4,9 +4,7 @@ The paper's linear relevance (Eq. 23) carries noise, and is clipped to its 5th a
 (Section 7). A linear tower expresses neither, least of all the plateaus: the model called
 well-specified is slightly misspecified, and Lemma 5.2 says that the policy amplifies that.
 Expected clicks are fitted exactly, with and without clipping, with and without noise, and with
-percentiles that count more or fewer empty places of short lists. It is a study because no log is
-drawn, and its relevance exists nowhere else: exact fits of expected clicks are theory checked by
-numbers. Takes about 25 seconds.
+percentiles that count more or fewer empty places of short lists.
 """
 
 from itertools import product
@@ -14,7 +12,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from twotowers.files.rankings import Rankings, read_rankings
+from twotowers.files.rankings import read_rankings
 from twotowers.fitting.newton import fit_linear
 from twotowers.logs.policies import exposure, policy_scores
 from twotowers.models.additive import Additive
@@ -66,7 +64,10 @@ def run(
     }
     frames = []
     for strength, temperature in product(strengths, temperatures):
-        shown = policy(lists, score, strength, temperature, positions, seed)
+        # Noise and ties are those of the seed at any strength.
+        rng = stream("policy noise", seed, "train")
+        scores = policy_scores(score, strength, rng=rng)
+        shown = exposure(lists, scores, temperature, positions, rng=rng)
         for name, truth in truths.items():
             chance = Additive().chance(truth, positions)
             bias = fit_linear(lists.features, shown, shown * chance).bias
@@ -102,16 +103,3 @@ def simulated(
         return rescale(scores, empty)
     low, high = np.percentile(np.concatenate([scores, empty]), [5, 95])
     return HIGHEST * (scores - low) / (high - low)
-
-
-def policy(
-    lists: Rankings,
-    score: np.ndarray,
-    strength: float,
-    temperature: float,
-    positions: int,
-    seed: int,
-) -> np.ndarray:
-    """[documents, positions] exposure; noise and ties are those of the seed at any strength."""
-    rng = stream("policy noise", seed, "train")
-    return exposure(lists, policy_scores(score, strength, rng=rng), temperature, positions, rng=rng)

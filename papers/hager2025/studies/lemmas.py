@@ -5,9 +5,7 @@ well-specified model (one parameter per query-document pair on annotated relevan
 misspecified one (linear on non-linear relevance), and by a parameter per pair where examination and
 attraction are multiplied (Lemma 5.2 is proved with such parameters). What the policy does to
 estimates is set beside how its placement goes with the residuals that random rankings leave. A
-residual is the true click probability minus
-the fitted one. It is a study because no log is drawn: exact fits of expected clicks, cell by cell,
-are theory checked by numbers. Takes seconds.
+residual is the true click probability minus the fitted one.
 """
 
 import numpy as np

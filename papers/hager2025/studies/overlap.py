@@ -5,8 +5,7 @@ centre that the position has in each of them, so that the supports of adjacent p
 leave a gap (Theorem 4.1). Expected clicks are fitted by a neural tower from several random starts:
 what the data identify does not depend on the start. Two fits that are equally good also say whether
 the bound of Eq. 14 holds. Gap, number of features and size of the tower are varied, one at a time
-(Section 4.5). It is a study because no log is drawn, and documents with such supports exist nowhere
-else: theory checked by numbers. Takes about a minute.
+(Section 4.5).
 """
 
 from itertools import combinations

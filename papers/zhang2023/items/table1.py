@@ -7,15 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from papers.zhang2023.winners import (
-    CHOSEN_BY,
-    DATASETS,
-    METHODS,
-    POLICIES,
-    SOURCES,
-    beside_printed,
-    better_than_pal,
-)
+from papers.zhang2023 import winners
 from twotowers.claims.statistics import BAND, select
 from twotowers.report.latex import booktabs
 
@@ -26,9 +18,9 @@ KEYS = [*ROWS, "method", "metric"]
 def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str]) -> pd.DataFrame:
     printed = select(published, setting=list(needs), metric="significant")
     datasets = dict.fromkeys(setting.split("-")[0] for setting in needs)
-    marks = [_marks(results, dataset, by) for by in CHOSEN_BY for dataset in datasets]
+    marks = [_marks(results, dataset, by) for by in winners.CHOSEN_BY for dataset in datasets]
     printed = printed.assign(source="published", chosen_by="ndcg")
-    parts = [beside_printed(results, published, needs), printed, *marks]
+    parts = [winners.beside_printed(results, published, needs), printed, *marks]
     measured = pd.concat(parts, ignore_index=True)
     measured["dataset"], measured["method"] = zip(*measured["setting"].str.split("-"), strict=True)
     return measured[[*KEYS, *BAND]]
@@ -36,7 +28,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame, *, needs: Sequence[str
 
 def _marks(results: pd.DataFrame, dataset: str, by: str) -> pd.DataFrame:
     """1 where a remedy is significantly better than PAL, else 0."""
-    marks = better_than_pal(results, dataset, by).gt(0).astype(float)
+    marks = winners.better_than_pal(results, dataset, by).gt(0).astype(float)
     marks = marks.rename(columns=f"{dataset}-{{}}".format).rename_axis("mixing_weight")
     long = marks.reset_index().melt("mixing_weight", var_name="setting")
     return long.assign(metric="significant", source="reproduced", chosen_by=by)
@@ -44,19 +36,19 @@ def _marks(results: pd.DataFrame, dataset: str, by: str) -> pd.DataFrame:
 
 def tex(table: pd.DataFrame) -> str:
     """A booktabs table; the best method of each row in bold, a star where one is marked."""
-    heads = ["", "policy", "", *METHODS.values()]
+    heads = ["", "policy", "", *winners.METHODS.values()]
     body = []
-    for dataset, name in DATASETS.items():
+    for dataset, name in winners.DATASETS.items():
         rows = select(table, dataset=dataset)
         if rows.empty:
             continue
         body += [r"\midrule"] * bool(body)
-        for weight, policy in POLICIES.items():
-            for (source, by), label in SOURCES.items():
+        for weight, policy in winners.POLICIES.items():
+            for (source, by), label in winners.SOURCES.items():
                 one = select(rows, mixing_weight=weight, source=source, chosen_by=by)
                 body.append([name, policy, label, *_numbers(one)])
                 name = policy = ""
-    return booktabs(heads, body, columns=f"lll{'r' * len(METHODS)}")
+    return booktabs(heads, body, columns=f"lll{'r' * len(winners.METHODS)}")
 
 
 def _numbers(rows: pd.DataFrame) -> list[str]:
@@ -65,7 +57,7 @@ def _numbers(rows: pd.DataFrame) -> list[str]:
         for metric in ("ndcg@5", "significant")
     )
     cells = []
-    for method in METHODS:
+    for method in winners.METHODS:
         if method not in values:
             cells.append("--")
             continue

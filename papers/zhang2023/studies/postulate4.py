@@ -1,6 +1,6 @@
 """Postulate 4: which tower learns first?
 
-A study, since a fit tells nothing of its way. PAL is trained on expected clicks, so that no noise
+PAL is trained on expected clicks, so that no noise
 hides the order, and looked at along the way: how much of the loss does each tower explain alone,
 its scores shifted by the best constant?
 """

@@ -1,10 +1,9 @@
 """Section 4 by numbers: what is the set of optima, and where do both remedies end?
 
-A study, since nothing is fitted to a log: expected losses of small tables, whose optima are found
-to machine precision. A log is a support, the cells (feature value, position) that it shows, each
-equally often. Theorem 2 and Proposition 3 are about the paper's model, c = f g. Lemma 7 and
-Proposition 9 are about the one that is trained, s(f + g), under a user of that very kind, so that
-what they say cannot fail for lack of fit.
+Expected losses of small tables, whose optima are found to machine precision. A log is a support,
+the cells (feature value, position) that it shows, each equally often. Theorem 2 and Proposition 3
+are about the paper's model, c = f g. Lemma 7 and Proposition 9 are about the one that is trained,
+s(f + g), under a user of that very kind, so that what they say cannot fail for lack of fit.
 """
 
 from collections.abc import Callable

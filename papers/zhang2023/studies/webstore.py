@@ -1,9 +1,7 @@
 """Proxies of Tables 2 and 3: a simulated store instead of the Chrome Web Store, whose logs are
 proprietary.
 
-A study, since it is no fit of a log of queries: pages are users' visits, bias features are slot and
-device, and an online experiment follows. What is trained, and how, is the library's: the pairs
-(slot, device) are its positions.
+Pages are users' visits, and an online experiment follows. The pairs (slot, device) are positions.
 
 The store is calibrated to nothing. A visit shows one page of `SLOTS` items, four shelves of five,
 in the order of whoever ranks. Users differ in how often they come, in how readily they click, and
