@@ -10,7 +10,7 @@ import pandas as pd
 
 from papers.chen2024.judges import connectivity, repairs, synthetic, theory
 from papers.chen2024.judges.cells import DATASETS, NAMES, metric_name, printed
-from twotowers.claims.claims import Claims, Measured, in_order, seed_means
+from twotowers.claims.claims import Claims, Measured, seed_means
 from twotowers.claims.conditions import above, at_least, at_most, shown
 
 CLAIMS = Claims(names=NAMES)
@@ -141,5 +141,4 @@ def random_start_leads(results: pd.DataFrame, dataset: str) -> Measured:
     return [measured["random"] - measured["ones"] for measured in merged]
 
 
-OTHERS = connectivity, repairs, synthetic, theory
-CLAIMS = in_order(CLAIMS, *(judges.CLAIMS for judges in OTHERS))
+CLAIMS = CLAIMS.in_order(connectivity.CLAIMS, repairs.CLAIMS, synthetic.CLAIMS, theory.CLAIMS)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from papers.clax2025.judges import compression, features, fits
 from papers.clax2025.orders import CALLED, HIDDEN
-from twotowers.claims.claims import OURS, Claims, Measured, NotTestable, in_order, seed_means
+from twotowers.claims.claims import OURS, Claims, Measured, NotTestable, seed_means
 from twotowers.claims.conditions import above, at_least, at_most, counted, shown
 from twotowers.claims.statistics import select
 from twotowers.models.names import MODELS
@@ -116,4 +116,4 @@ def of_gradient(results: pd.DataFrame) -> Measured:
     return [(coverage("interval"), coverage("stopped"))]
 
 
-CLAIMS = in_order(CLAIMS, *(judges.CLAIMS for judges in (compression, features, fits)))
+CLAIMS = CLAIMS.in_order(*(judges.CLAIMS for judges in (compression, features, fits)))

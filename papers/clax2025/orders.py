@@ -18,7 +18,6 @@ NINTH = 0.111111
 CALLED = {name: name.upper() for name in (*MODELS, "mixture")}
 """What models are called in texts."""
 
-
 METRICS = {"mean_perplexity": "Perplexity", "mean_conditional_perplexity": "Conditional perplexity"}
 COMPRESSIONS = {"hashed": "hashing", "quotient": "quotient and remainder"}
 """From the first part of a setting's name to how its tables are compressed."""

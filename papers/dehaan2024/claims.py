@@ -8,7 +8,7 @@ import pandas as pd
 
 from papers.dehaan2024.items.bins import bins
 from papers.dehaan2024.names import by_query, named
-from twotowers.claims.claims import OURS, Claims, NotTestable, in_order, seed_means
+from twotowers.claims.claims import OURS, Claims, NotTestable, seed_means
 from twotowers.claims.conditions import above, at_least, at_most, below, shown, some
 
 CLAIMS = Claims(fixed=("random", "policy", "expert"))
@@ -175,4 +175,4 @@ def published_targets_are_no_logits(results):
     return -values["backdoor"], -values["backdoor-log"]
 
 
-CLAIMS = in_order(CLAIMS)
+CLAIMS = CLAIMS.in_order()

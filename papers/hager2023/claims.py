@@ -7,7 +7,7 @@ import numpy as np
 
 from papers.hager2023.grid import DATASETS, MARKED, RULES, marks
 from papers.hager2023.judges import grid
-from twotowers.claims.claims import CHECK, Claims, Measured, in_order, means_of, rows_of
+from twotowers.claims.claims import CHECK, Claims, Measured, means_of, rows_of
 from twotowers.claims.conditions import above, at_least, at_most, below, exactly, shown
 
 CLAIMS = Claims(chance=False)
@@ -132,4 +132,4 @@ def shares_stay(results) -> Measured:
     return means_of(results, ("share_moved", "share_kept"), lists)
 
 
-CLAIMS = in_order(CLAIMS, grid.CLAIMS)
+CLAIMS = CLAIMS.in_order(grid.CLAIMS)

@@ -18,7 +18,6 @@ from twotowers.claims.claims import (
     NotTestable,
     TooFewRuns,
     apart,
-    in_order,
     rows_of,
     seed_means,
 )
@@ -417,4 +416,4 @@ def join_changes_little(results):
     return joined, ((joined - whole).abs(), whole.abs())
 
 
-CLAIMS = in_order(CLAIMS, further.CLAIMS)
+CLAIMS = CLAIMS.in_order(further.CLAIMS)

@@ -10,7 +10,7 @@ from papers.hager2025.judges import fits, theory
 from papers.hager2025.judges.fits import BIAS_GAP, NAMES, TEMPERATURES, bias_errors
 from papers.hager2025.judges.theory import SAMPLING
 from papers.hager2025.stopping import changes, named
-from twotowers.claims.claims import OURS, Claims, Measured, NotTestable, apart, in_order, means_of
+from twotowers.claims.claims import OURS, Claims, Measured, NotTestable, apart, means_of
 from twotowers.claims.conditions import above, at_least, at_most, below, rises, shown
 
 CLAIMS = Claims(origin=OURS, names=NAMES)
@@ -188,4 +188,4 @@ def _by_variant(results: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
     return abs(next(ends) - next(ends))
 
 
-CLAIMS = in_order(CLAIMS, fits.CLAIMS, theory.CLAIMS)
+CLAIMS = CLAIMS.in_order(fits.CLAIMS, theory.CLAIMS)

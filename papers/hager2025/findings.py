@@ -2,14 +2,7 @@
 
 import pandas as pd
 
-from papers.hager2025.judges.fits import (
-    AS_STRONGLY,
-    MISFIT,
-    STRENGTHS,
-    TEMPERATURES,
-    bias_errors,
-    naive_errors,
-)
+from papers.hager2025.judges import fits
 from twotowers.claims.findings import Finding
 
 RANKS = (10, 25)
@@ -18,9 +11,9 @@ RANKS = (10, 25)
 def displaced(results, authors):
     """How far rankings without chance displace an estimate, inverse and as they are."""
     rows = {}
-    for name, where in MISFIT.items():
+    for name, where in fits.MISFIT.items():
         for strength in (-1, 1):
-            errors = naive_errors(authors, where["setting"], None, strength)
+            errors = fits.naive_errors(authors, where["setting"], None, strength)
             moved = (errors.loc[0] - errors.loc[1]).abs()
             at = {f"rank {rank}": moved[rank] for rank in RANKS}
             rows[f"{name}, alpha {strength}"] = {"mean over ranks": moved.mean(), **at}
@@ -28,13 +21,13 @@ def displaced(results, authors):
     means = table["mean over ranks"].to_numpy()
     share = means[::2] / means[1::2]
     return table, {
-        "equal": (share >= AS_STRONGLY).sum(), "all": len(share), "share": share.min()
+        "equal": (share >= fits.AS_STRONGLY).sum(), "all": len(share), "share": share.min()
     }  # fmt: skip
 
 
 def unfelt(results, authors):
-    over = {"strength": STRENGTHS, "temperature": TEMPERATURES[1:], "position": (10,)}
-    errors = bias_errors(authors, over, setting="fit-embedding", weighting="none")[10]
+    over = {"strength": fits.STRENGTHS, "temperature": fits.TEMPERATURES[1:], "position": (10,)}
+    errors = fits.bias_errors(authors, over, setting="fit-embedding", weighting="none")[10]
     table = errors.unstack("temperature").rename(columns=lambda tau: f"tau {tau:g}")
     table = table.rename(index=lambda alpha: f"alpha {alpha}").rename_axis("policy", axis=0)
     forward = table.loc["alpha 1"]

@@ -9,15 +9,7 @@ import pandas as pd
 
 from papers.zhang2023.judges import ours, table1, theory
 from papers.zhang2023.winners import NAMES, POLICIES, REMEDIES, cells, on_common_grid, won
-from twotowers.claims.claims import (
-    Claims,
-    Measured,
-    NotTestable,
-    apart,
-    in_order,
-    rows_of,
-    seed_means,
-)
+from twotowers.claims.claims import Claims, Measured, NotTestable, apart, rows_of, seed_means
 from twotowers.claims.conditions import Condition, above, at_least, at_most, short, shown
 
 CLAIMS = Claims(names=NAMES)
@@ -185,4 +177,4 @@ def _training(rows: pd.DataFrame) -> pd.DataFrame:
     return table.rename_axis(["mixing_weight", "seed"])
 
 
-CLAIMS = in_order(CLAIMS, ours.CLAIMS, table1.CLAIMS, theory.CLAIMS)
+CLAIMS = CLAIMS.in_order(ours.CLAIMS, table1.CLAIMS, theory.CLAIMS)

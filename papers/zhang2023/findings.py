@@ -1,5 +1,7 @@
 """Sentences of Section 4 that fail, and sentences that the numbers of Table 1 contradict."""
 
+from functools import partial
+
 import pandas as pd
 
 from papers.zhang2023.judges.theory import STRICT
@@ -31,19 +33,11 @@ def two_documents(results, authors):
     return table.rename_axis("chance"), dict(values)
 
 
-def dropout(results, authors):
-    return _excess(results, "lemma7", "rate")
-
-
-def reversal(results, authors, label):
-    return _excess(results, f"proposition9, {label}", "scale")
-
-
-def _excess(results, part, lane):
+def excess(results, authors, part, lane):
     over = {"support": STRICT, "at": None}
-    excess = seed_means(results, over, setting="theory", part=part, metric="excess_loss").unstack()
-    worst = excess.max(axis="columns")
-    table = excess.rename(columns=lambda at: f"{lane} {at:g}").clip(lower=0)
+    loss = seed_means(results, over, setting="theory", part=part, metric="excess_loss").unstack()
+    worst = loss.max(axis="columns")
+    table = loss.rename(columns=lambda at: f"{lane} {at:g}").clip(lower=0)
     # The optimiser's own error.
     table = table.mask(table < 1e-6, 0).rename_axis(index="log", columns=None)
     return table, {**worst.rename(lambda name: name.replace(" ", "_")), "worst": worst.max()}
@@ -141,7 +135,7 @@ FINDINGS = [
         "The lemma is about Eq. 12, a product, and holds there up to a constant factor (claim 34). "
         "It does not carry over to the model that is trained, a sum of logits: its optimum under "
         "dropout has a click loss of up to {worst:.4f} nats above the least.",
-        dropout,
+        partial(excess, part="lemma7", lane="rate"),
         arguable=True,
     ),
     *[
@@ -155,7 +149,7 @@ FINDINGS = [
             "logits ends at an optimum, too. On the connected log, which identifies the model, it "
             "ends {connected:.4f} nats above the least click loss. The inequality that follows is "
             "trivial, since scale 0 is allowed.",
-            lambda results, authors, label=label: reversal(results, authors, label),
+            partial(excess, part=f"proposition9, {label}", lane="scale"),
             arguable=True,
         )
         for number, label in (("20a", "click"), ("20b", "relevance"))

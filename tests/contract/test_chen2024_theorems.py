@@ -5,7 +5,6 @@ import pytest
 
 from papers.chen2024.judges.synthetic import POOR
 from papers.chen2024.methods.rate_dla import MeanRatio, converge
-from papers.chen2024.studies.connectivity import components, is_connected
 from papers.chen2024.studies.example2 import estimate, exponent, gilbert, pair_apart, simulated
 from papers.chen2024.studies.theorems import contradiction, free_constants, second_solution, swaps
 from tests.lists import given_lists
@@ -93,14 +92,6 @@ def test_a_disconnected_log_has_no_limit():
     apart = ClickRates(np.arange(24), log.factor, log.rate, log.weight, 24, 3)
     with pytest.raises(InputError, match=r"method\.until: .*disconnected.*expected 'steps'"):
         converge(apart, start)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_graph_is_connected_if_it_has_one_component(seed):
-    rng = np.random.default_rng(seed)
-    feature, factor = rng.integers(30, size=60), rng.integers(12, size=60)
-    assert is_connected(feature, factor) == (components(feature, factor) == 1)
-    assert is_connected(feature[:1], factor[:1])
 
 
 def test_lemmas_of_example_2_on_a_size_where_they_hold():

@@ -9,7 +9,7 @@ import pytest
 from papers.dehaan2024.claims import CLAIMS
 from papers.dehaan2024.items.bins import bins
 from papers.dehaan2024.names import by_query
-from papers.dehaan2024.studies.expert import cross_fitted, run
+from papers.dehaan2024.studies import expert
 from tests.claimed import claimed
 from tests.items import drawing
 from twotowers.claims.claims import NOT_TESTABLE, REPRODUCED, judge
@@ -60,7 +60,7 @@ def study(tmp_path_factory):
     path = tmp_path_factory.mktemp("study") / "annotations.parquet"
     write_part(path, "annotations", world_of(100, 0, {}), queries=40)
     options = {"trees": 30, "leaves": 8, "learning_rate": 0.2}
-    return run({ANNOTATIONS: path}, seed=1, **options).assign(setting="expert", seed=1)
+    return expert.run({ANNOTATIONS: path}, seed=1, **options).assign(setting="expert", seed=1)
 
 
 def test_trees_rank_queries_that_they_have_seen_better(study):
@@ -80,7 +80,7 @@ def labelled(queries=23, width=4) -> Rankings:
     return Rankings(query, document, rng.integers(0, 5, len(query)).astype(np.float32), features)
 
 
-def test_trees_do_not_see_the_queries_that_they_score():
+def test_trees_do_not_see_the_queries_that_they_score(monkeypatch):
     rankings = labelled()
     seen = []
 
@@ -89,7 +89,8 @@ def test_trees_do_not_see_the_queries_that_they_score():
         seen.append(len(known))
         return lambda features: np.array([row.tobytes() in known for row in features], float)
 
-    scores, published = cross_fitted(rankings, rankings.label, train=memory)
+    monkeypatch.setattr(expert, "fit_lambdamart", memory)
+    scores, published = expert.cross_fitted(rankings)
     assert not scores.any()
     assert len(seen) == 5
     first = rankings.query < 50 + 5

@@ -4,6 +4,7 @@ import re
 from itertools import product
 from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -71,13 +72,6 @@ def test_two_documents_in_closed_form_is_where_the_derivative_vanishes(one, othe
     assert slope == pytest.approx(0, abs=1e-9)
 
 
-def test_the_thesis_test_is_students():
-    rng = np.random.default_rng(0)
-    one, other = rng.normal(0.45, 0.01, 10), rng.normal(0.46, 0.02, 10)
-    t, p = grid.t_test(one.mean(), one.std(ddof=1), other.mean(), other.std(ddof=1), 10)
-    assert (t, p) == pytest.approx(stats.ttest_ind(one, other), rel=1e-9)
-
-
 def test_one_printed_mark_does_not_follow(theories):
     found = judge(AT["19"], theories)
     ending = "marks not given = istella naive arp; differences not marked = none"
@@ -123,7 +117,7 @@ def test_the_thesis_test_needs_its_runs(names, count, words):
 
 def test_the_least_significant_difference_has_the_p_of_the_test():
     least = grid.least_significant(0.2, 0.1, 10, 0.01)
-    t, p = grid.t_test(0.5 + least, 0.2, 0.5, 0.1, 10)
+    t, p = stats.ttest_ind_from_stats(0.5 + least, 0.2, 10, 0.5, 0.1, 10)
     assert t > 0
     assert p == pytest.approx(0.01)
 
@@ -162,26 +156,13 @@ def test_onehot_recovers_relevance_and_collisions_hurt_the_click_model_more(monk
 
 
 @pytest.mark.parametrize("kind", mechanism.KINDS)
-def test_slopes_are_those_of_the_losses(kind):
+def test_losses_are_those_of_single_documents(kind):
     rng = np.random.default_rng(0)
     z, y, o = rng.normal(size=50), rng.random(50), rng.uniform(0.05, 1, 50)
-    step = 1e-6
-    up, down = (mechanism.value(z + sign * step, y, o, kind) for sign in (1, -1))
-    np.testing.assert_allclose(
-        mechanism.slope(z, y, o, kind), (up - down) / (2 * step), rtol=1e-5, atol=1e-8
-    )
-    np.testing.assert_allclose(
-        mechanism.value(z, y, o, kind),
-        [
-            theory.LOSSES[kind](y, o, 1 / (1 + np.exp(-z)), o)
-            for z, y, o in zip(z, y, o, strict=True)
-        ],
-        rtol=1e-7,
-    )
-    up, down = (mechanism.slope(z + sign * step, y, o, kind) for sign in (1, -1))
-    np.testing.assert_allclose(
-        mechanism.curvature(z, y, o, kind), (up - down) / (2 * step), rtol=1e-5, atol=1e-8
-    )
+    rows = zip(z, y, o, strict=True)
+    alone = [theory.LOSSES[kind](y, o, 1 / (1 + np.exp(-z)), o) for z, y, o in rows]
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(mechanism.value(z, y, o, kind), alone, rtol=1e-7)
 
 
 def test_the_linear_optimum_is_that_of_a_plain_minimiser():
@@ -197,7 +178,7 @@ def test_the_linear_optimum_is_that_of_a_plain_minimiser():
 
     def loss(weights):
         logits = features @ weights[:3] + weights[3]
-        return mechanism.value(logits, attraction, examined, "pbm").sum() / 6
+        return float(mechanism.value(logits, attraction, examined, "pbm").sum()) / 6
 
     plain = minimize(loss, np.zeros(4), method="Nelder-Mead", options={"maxiter": 5000})
     expected = mechanism.measured(lists, features @ plain.x[:3])

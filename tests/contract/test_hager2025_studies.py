@@ -22,6 +22,7 @@ from twotowers.claims.longform import read_results, write_results
 from twotowers.claims.statistics import BAND, select
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.fitting.newton import fit_embedding
+from twotowers.logs.policies import exposure
 from twotowers.models.relevance import relevance
 
 BANDS = published.bands("hager2025")
@@ -219,7 +220,9 @@ def test_a_linear_truth_is_recovered_under_every_policy(small):
 def test_strengths_turn_the_ranking_upside_down(inputs):
     lists = read_rankings(inputs.train).first(40)
     score = clipping.simulated(lists.features, seed=3, clipped=False, noisy=False)
-    best, worst = (clipping.policy(lists, score, s, 0, POSITIONS, seed=3) for s in (1, -1))
+    best, worst = (
+        exposure(lists, s * score, 0, POSITIONS, rng=np.random.default_rng(3)) for s in (1, -1)
+    )
     for start, stop in zip(lists.offsets, lists.offsets[1:], strict=False):
         assert best[start:stop, 0].argmax() == score[start:stop].argmax()
         np.testing.assert_array_equal(

@@ -293,7 +293,7 @@ def test_measures_of_the_store():
     ranked = np.array([[1, 0, 3, 2, 4, 5], [0, 1, 2, 3, 4, 5]])
     # Of visits with a gain only; the second document stands first, the fourth third.
     expected = (1 + 2 / np.log2(4)) / (2 + 1 / np.log2(3))
-    assert webstore._ndcg(ranked, gain) == pytest.approx(expected)
+    assert webstore._ndcg(-np.argsort(ranked), gain) == pytest.approx(expected)
     slot = np.tile(np.arange(SLOTS), (4, 1))
     clicked = np.zeros(slot.shape, bool)
     clicked[:, 0], clicked[:2, 1] = True, True

@@ -14,7 +14,6 @@ from twotowers.claims.claims import (
     Claim,
     Claims,
     NotTestable,
-    in_order,
     judge,
     seed_means,
 )
@@ -175,7 +174,7 @@ def test_a_claim_about_several_lanes_has_a_part_for_each():
     def of_lane(frame, lane):
         return lane
 
-    found = {claim.id: claim for claim in in_order(claims)}
+    found = {claim.id: claim for claim in claims.in_order()}
     assert list(found) == ["9", "10a", "10b"]
     assert [claim.statement for claim in found.values()] == [
         "It is",

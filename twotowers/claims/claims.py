@@ -229,12 +229,12 @@ class Claims(list[Claim]):
 
         return of
 
-
-def in_order(*lists: Iterable[Claim]) -> list[Claim]:
-    """The claims of several lists, sorted by number and letter."""
-    return sorted(
-        chain(*lists), key=lambda claim: (int(claim.id.rstrip(ascii_lowercase)), claim.id)
-    )
+    def in_order(self, *others: Iterable[Claim]) -> list[Claim]:
+        """These claims and those of other lists, sorted by number and letter."""
+        return sorted(
+            chain(self, *others),
+            key=lambda claim: (int(claim.id.rstrip(ascii_lowercase)), claim.id),
+        )
 
 
 def judge(claim: Claim, results: pd.DataFrame) -> Judgement:

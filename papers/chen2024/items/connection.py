@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
@@ -65,20 +64,18 @@ def draw(table: pd.DataFrame, *, dataset: str, sweep: str, xlabel: str) -> Figur
     chart = Curves(curve, by={"dataset": DATASETS})
     plot = chart.plot("amount").limit(y=(-0.03, 1.03))
     plot = plot.label(x=xlabel, y="Frequency of connection")
-    also = {1: [Line2D([], [], **LINE)], 2: [Patch(**ZONE)]}.get(len(printed), [])
+    also = [Patch(**ZONE)] if len(printed) else []
     figure = chart.figure(plot, width=COLUMN_WIDTH, height=1.85, also=also)
     axes = figure.axes[0]
-    # A line, or for a range a zone, where the text says that the graph changes.
-    if len(printed) == 1:
-        axes.axvline(printed.item(), **LINE)
-    elif len(printed) == 2:
+    # A zone, which is a line for a single number, where the text says that the graph changes.
+    if len(printed):
         axes.axvspan(printed.min(), printed.max(), **ZONE)
     _amount_axis(axes, np.sort(curve["amount"].to_numpy(float)), percent=sweep == "sampling")
     return figure
 
 
-LINE = {"color": GREY, "label": "published", **PUBLISHED}
-ZONE = {"color": GREY, "label": "published", "alpha": BAND_ALPHA, "linewidth": 0}
+ZONE = {"facecolor": (GREY, BAND_ALPHA), "edgecolor": GREY, "label": "published"}
+ZONE |= {name: PUBLISHED[name] for name in ("linewidth", "linestyle")}
 
 
 def _amount_axis(axes: Axes, amounts: np.ndarray, *, percent: bool) -> None:

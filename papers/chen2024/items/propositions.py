@@ -4,7 +4,7 @@ import pandas as pd
 
 from twotowers.claims.moments import measured, whole
 from twotowers.claims.statistics import over_seeds
-from twotowers.report.latex import booktabs, count
+from twotowers.report.latex import booktabs, count, scientific
 
 KEYS = ["proposition", "case", "clicks", "metric"]
 VARIANCE = ["mean", "variance", "standard_error", "expected_variance"]
@@ -22,7 +22,7 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def tex(table: pd.DataFrame) -> str:
     wide = table.pivot(index=KEYS[:3], columns="metric", values="value")
     variance = [
-        [str(case), count(clicks), *(_number(row[metric]) for metric in VARIANCE)]
+        [str(case), count(clicks), *(f"${scientific(row[metric], 4)}$" for metric in VARIANCE)]
         for (_, case, clicks), row in wide.loc[["proposition 1"]].iterrows()
     ]
     bounds = [
@@ -39,8 +39,3 @@ def tex(table: pd.DataFrame) -> str:
         ["", "Graphs checked", "Bound violated", "Largest error / bound"], bounds, columns="lrrr"
     )
     return left + "\n" + right
-
-
-def _number(value: float) -> str:
-    mantissa, exponent = f"{value:.3e}".split("e")
-    return "$0$" if value == 0 else rf"${mantissa} \times 10^{{{int(exponent)}}}$"

@@ -67,20 +67,7 @@ def run(
 def connected(feature: np.ndarray, lengths: np.ndarray, contexts: int, seed: int) -> bool:
     """Is the graph between the (context, position) that occur connected?"""
     factor = assign_contexts(lengths, max(contexts, 1), positions=POSITIONS, seed=seed).shown
-    return is_connected(feature, factor)
-
-
-def is_connected(feature: np.ndarray, factor: np.ndarray) -> bool:
-    """Is the graph of the factors that occur connected?
-
-    Vectors displayed once join nothing. Most are, so that the rest is looked at alone, and only
-    where it has every factor.
-    """
-    joining = np.bincount(feature)[feature] > 1
-    present, joined = (np.count_nonzero(np.bincount(each)) for each in (factor, factor[joining]))
-    if joined < present:
-        return present == 1
-    return components(feature[joining], factor[joining]) == 1
+    return components(feature, factor) == 1
 
 
 def components(feature: np.ndarray, factor: np.ndarray) -> int:

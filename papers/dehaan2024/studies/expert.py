@@ -1,6 +1,6 @@
 """LambdaMART on annotated labels, cross-fitted; and as published, four fifths in-sample."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ def run(
     """Metrics of all annotated queries, with the column `folds`. Trees have no chance."""
     lists = read_rankings(inputs[ANNOTATIONS])
     options = {"trees": trees, "leaves": leaves, "learning_rate": learning_rate}
-    held_out, published = cross_fitted(lists, lists.label, **options)
+    held_out, published = cross_fitted(lists, **options)
     rows = [
         {"folds": folds, **row}
         for folds, scores in (("published", published), ("held out", held_out))
@@ -39,28 +39,19 @@ def measured(lists, scores) -> Iterator[dict]:
             yield {"metric": f"query_{name}", "query": query, "value": value}
 
 
-def cross_fitted(
-    rankings: Rankings,
-    labels: np.ndarray,
-    *,
-    folds: int = FOLDS,
-    train: Callable = fit_lambdamart,
-    **options,
-) -> tuple[np.ndarray, np.ndarray]:
+def cross_fitted(lists: Rankings, **options) -> tuple[np.ndarray, np.ndarray]:
     """Scores of a ranker that is trained on labels (the expert of de Haan and Hager 2024).
 
     The queries of each fold, of neighbouring ones, are scored by trees of the other folds, so that
     scores of different folds are not comparable. The published evaluation cut scores per query by
     numbers of documents. So the trees without the first fold scored all queries, four in five of
-    them seen in training: the second result. `train`: (rankings, labels, **options) ->
-    predict([rows, width]) -> [rows].
+    them seen in training: the second result. Options are those of `fit_lambdamart`.
     """
-    query = np.repeat(np.arange(len(rankings.lengths)), rankings.lengths)
-    scores, in_sample = np.empty((2, len(query)))
-    for _, fold in KFold(folds).split(rankings.lengths):
-        held = np.isin(query, fold)
-        predict = train(rankings.take(~held), labels[~held], **options)
-        scores[held] = predict(rankings.features[held])
+    scores, in_sample = np.empty((2, len(lists.label)))
+    for _, fold in KFold(FOLDS).split(lists.lengths):
+        held = np.isin(lists.query_of_row, fold)
+        predict = fit_lambdamart(lists.take(~held), lists.label[~held], **options)
+        scores[held] = predict(lists.features[held])
         if not fold[0]:
-            in_sample = predict(rankings.features)
+            in_sample = predict(lists.features)
     return scores, in_sample

@@ -314,7 +314,7 @@ def on_raw_clicks(results) -> Measured:
     above("IPS's lead on training queries, at the exact optimum of a linear ranker,", 0),
     at_most("the largest derivative at this optimum, of any seed,", 1e-5),
     shown("mean lead on test queries by tower"),
-    parts={title: {"dataset": name} for name, title in DATASETS.items()},
+    parts=ALL,
 )  # fmt: skip
 def by_misfit(results, *, dataset) -> Measured:
     def runs(tower, metric="ndcg@10"):

@@ -8,6 +8,8 @@ clicks of so many sessions instead.
 
 from collections.abc import Iterator
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
@@ -91,45 +93,26 @@ def per_document(train: tuple, kind: str) -> Iterator[dict]:
     low, high = np.full(len(place), -30.0), np.full(len(place), 30.0)
     for _ in range(60):  # The derivative rises through its one root.
         middle = (low + high) / 2
-        below = slope(middle, attraction, examined, kind) < 0
+        with jax.enable_x64(True):
+            below = slope(middle, attraction, examined, kind) < 0
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     yield measured(lists, (low + high) / 2)
-
-
-def slope(logits, attraction, examined, kind: str) -> np.ndarray:
-    """Derivative of each row's expected loss by its logit.
-
-    IPS: s(z) - y. PBM: o (s(z) - y) s(-z) / (1 - o s(z)), from Eq. 2.7.
-    """
-    estimate = expit(logits)
-    error = estimate - attraction
-    return (
-        error
-        if kind == "ips"
-        else examined * error * expit(-logits) / (1 - examined * estimate + 1e-12)
-    )
 
 
 def value(logits, attraction, examined, kind: str) -> np.ndarray:
     """Each row's expected loss, Eq. 2.5 or 2.3."""
     if kind == "ips":
-        return np.logaddexp(0, logits) - attraction * logits
-    log_estimate = -np.logaddexp(0, -logits)
+        return jnp.logaddexp(0, logits) - attraction * logits
+    log_estimate = -jnp.logaddexp(0, -logits)
     clicks = examined * attraction
-    missed = np.log1p(-np.minimum(examined * np.exp(log_estimate), 1 - 1e-12))
-    return -(clicks * (np.log(examined) + log_estimate) + (1 - clicks) * missed)
+    missed = jnp.log1p(-jnp.minimum(examined * jnp.exp(log_estimate), 1 - 1e-12))
+    return -(clicks * (jnp.log(examined) + log_estimate) + (1 - clicks) * missed)
 
 
-def curvature(logits, attraction, examined, kind: str) -> np.ndarray:
-    """Derivative of `slope` by each row's logit. The click model's may be negative."""
-    estimate = expit(logits)
-    spread = estimate * expit(-logits)
-    if kind == "ips":
-        return spread
-    left = 1 - examined * estimate + 1e-12
-    error = estimate - attraction
-    bent = (expit(-logits) - error) * left + examined * error * expit(-logits)
-    return spread * examined * bent / left**2
+slope = jax.jit(jax.grad(lambda *rows: value(*rows).sum()), static_argnums=3)
+"""Derivative of each row's expected loss by its logit."""
+curvature = jax.jit(jax.grad(lambda *rows: slope(*rows).sum()), static_argnums=3)
+"""Derivative of `slope` by each row's logit. The click model's may be negative."""
 
 
 def minimum(
@@ -143,16 +126,17 @@ def minimum(
 
     def objective(weights):
         logits = features @ weights
-        loss = value(logits, *seen, kind).sum() / queries
-        gradient = slope(logits, *seen, kind) / queries @ features
+        loss = float(value(logits, *seen, kind).sum()) / queries
+        gradient = np.asarray(slope(logits, *seen, kind)) / queries @ features
         return loss + PENALTY * weights @ weights, gradient + 2 * PENALTY * weights
 
     def hessian(weights):
-        bent = curvature(features @ weights, *seen, kind) / queries
+        bent = np.asarray(curvature(features @ weights, *seen, kind)) / queries
         return (features.T * bent) @ features + 2 * PENALTY * np.eye(len(weights))
 
     how = {"method": "trust-exact", "options": {"gtol": 1e-6}}
-    means = minimize(objective, start, jac=True, hess=hessian, **how)
+    with jax.enable_x64(True):
+        means = minimize(objective, start, jac=True, hess=hessian, **how)
     return means.x, float(np.abs(means.jac).max())
 
 

@@ -10,12 +10,7 @@ from twotowers.claims.conditions import above, at_most, below
 from twotowers.claims.statistics import select
 
 CLAIMS = Claims()
-CROSS = {
-    "two-tower": "point-naive",
-    "point-ips": "point-naive",
-    "list-ips": "list-naive",
-    "list-dla": "list-naive",
-}
+CROSS = {name: DEBIASED[name] for name in ("two-tower", "point-ips", "list-ips", "list-dla")}
 """The methods of cross-encoders, and their naive models."""
 
 

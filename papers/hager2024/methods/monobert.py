@@ -18,15 +18,8 @@ from twotowers.losses.pointwise import clipped_weights, inverse_propensity_loss,
 from twotowers.methods.harvesting import PUBLISHED, harvested
 from twotowers.methods.page_losses import position_based_losses
 from twotowers.methods.task import Fitted, Task
+from twotowers.towers import pretraining
 from twotowers.towers.monobert import MonoBert
-from twotowers.towers.pretraining import (
-    Pretraining,
-    forever,
-    over_documents,
-    pretrain,
-    shown_texts,
-    vectors_of,
-)
 from twotowers.towers.sequences import CLS, OFFSET, Sequences
 
 GPU = RESUMES = True
@@ -65,7 +58,7 @@ def fit(
     """
     train = task.splits["train"]
     tokens = train.table.astype(np.int32)
-    settings = Pretraining(
+    settings = pretraining.Pretraining(
         learning_rate=learning_rate, mask=MASK, documents=documents, pages=documents // 4
     )
     values = []
@@ -82,12 +75,12 @@ def fit(
         )
         theta = harvested(task, log, PUBLISHED)
         pages = train.sessions[log]
-        given = partial(shown_texts, tokens, train.rows(log), pages.clicks, pages.where)
+        given = partial(pretraining.shown_texts, tokens, train.rows(log), pages.clicks, pages.where)
         if train.texts:
             given = partial(pages_of, train.texts, length=tokens.shape[1], positions=task.positions)
-        trained, _ = pretrain(
+        trained, _ = pretraining.pretrain(
             encoder,
-            islice(forever(given, settings, marks=marks), steps),
+            islice(pretraining.forever(given, settings, marks=marks), steps),
             click_loss(loss, clipped_weights(theta, highest=HIGHEST)),
             settings=settings,
             seed=task.seed,
@@ -105,12 +98,12 @@ def click_loss(loss: str, weights: np.ndarray):
     def of_pages(scores, bias, clicks, where):
         given = {"where": where}
         if loss == "naive":
-            return over_documents(sigmoid_loss(scores, clicks, **given), where)
+            return pretraining.over_documents(sigmoid_loss(scores, clicks, **given), where)
         if loss == "two_tower":
-            return over_documents(sigmoid_loss(scores + bias, clicks, **given), where)
+            return pretraining.over_documents(sigmoid_loss(scores + bias, clicks, **given), where)
         if loss == "ips":
             losses = inverse_propensity_loss(scores, clicks, weights=weights, **given)
-            return over_documents(losses, where)
+            return pretraining.over_documents(losses, where)
         if loss == "softmax":
             return softmax_loss(scores, clicks, **given)
         if loss == "softmax_ips":
@@ -128,7 +121,7 @@ def _fitted(trained, log: int, loss: str, theta: np.ndarray, marks: bool) -> Fit
         tokens = inputs.reshape(-1, inputs.shape[-1]).astype(np.int32)
         there, values = tokens[:, 0] == CLS, np.zeros(len(tokens))
         vectors = np.concatenate(
-            [*vectors_of(trained.encoder, Sequences.of(tokens[there], marks=marks))]
+            [*pretraining.vectors_of(trained.encoder, Sequences.of(tokens[there], marks=marks))]
         )
         values[there] = np.asarray(trained.encoder.click(jnp.asarray(vectors)))[:, 0]
         return values.reshape(inputs.shape[:-1])

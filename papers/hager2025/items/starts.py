@@ -6,10 +6,14 @@ import pandas as pd
 
 from papers.hager2025.stopping import changes, errors
 from twotowers.claims.statistics import over_seeds, select
-from twotowers.report.latex import booktabs
+from twotowers.report.drawings import values as of_studies
 
 CHANGED = 0.1
-METRICS = ("largest_change", "positions_changed", "error_random", "error_zero")
+METRICS = {
+    "largest_change": "largest change", "positions_changed": "positions of 25 changed by over .1",
+    "error_random": "largest error, random start", "error_zero": "zero start",
+}  # fmt: skip
+FORMS = dict.fromkeys(METRICS, ".3f") | {"positions_changed": ".1f"}
 
 
 def table(
@@ -40,13 +44,6 @@ def table(
 
 
 def tex(table: pd.DataFrame, *, sessions: Mapping[str, int]) -> str:
-    cells = table.set_index(["sessions", "metric"])["value"]
-    body = []
-    for number in sessions.values():
-        largest, count, *both = (cells[number, metric] for metric in METRICS)
-        shown = [f"${value:.3f}$" for value in (largest, *both)]
-        shown.insert(1, f"{count:.1f} of 25")
-        body.append([f"{number:,}", *shown])
-    heads = ["sessions", "largest change", "positions changed by more than .1"]
-    heads += ["largest error, random start", "zero start"]
-    return booktabs(heads, body, columns="rrrrr")
+    lines = {number: f"{number:,}" for number in sessions.values()}
+    how = {"heads": ["sessions"], "metrics": METRICS, "forms": FORMS}
+    return of_studies.tex(table, line="sessions", lines=lines, **how)

@@ -15,15 +15,8 @@ import pandas as pd
 from twotowers.files.rankings import read_rankings
 from twotowers.fitting.newton import fit_linear
 from twotowers.logs.policies import exposure, policy_scores
+from twotowers.models import relevance
 from twotowers.models.additive import Additive
-from twotowers.models.relevance import (
-    HIGHEST,
-    empty_scores,
-    linear,
-    noisy_scores,
-    padding_of,
-    rescale,
-)
 from twotowers.randomness import stream
 
 VARIANTS = {
@@ -87,7 +80,7 @@ def run(
 def paddings(lengths: np.ndarray, positions: int, *, padding: float | None = None, **how) -> int:
     """How many empty places count: the lists' own, or so many that they are a share of all."""
     if padding is None:
-        return padding_of(lengths, positions)
+        return relevance.padding_of(lengths, positions)
     return round(padding / (1 - padding) * lengths.sum())
 
 
@@ -95,11 +88,11 @@ def simulated(
     features: np.ndarray, *, seed: int, clipped: bool = True, noisy: bool = True, padding: int = 0
 ) -> np.ndarray:
     """[documents] linear relevance; clipped and noisy, it is the published one of `train`."""
-    empty = empty_scores("linear", features.shape[1], padding, seed, "train")
-    scores = linear(features, np.random.default_rng(seed))
+    empty = relevance.empty_scores("linear", features.shape[1], padding, seed, "train")
+    scores = relevance.linear(features, np.random.default_rng(seed))
     if noisy:
-        scores = noisy_scores("linear", features, "relevance noise", seed, "train")
+        scores = relevance.noisy_scores("linear", features, "relevance noise", seed, "train")
     if clipped:
-        return rescale(scores, empty)
+        return relevance.rescale(scores, empty)
     low, high = np.percentile(np.concatenate([scores, empty]), [5, 95])
-    return HIGHEST * (scores - low) / (high - low)
+    return relevance.HIGHEST * (scores - low) / (high - low)

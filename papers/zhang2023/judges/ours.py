@@ -110,12 +110,9 @@ def _with_interval(values: list[float]) -> str:
 )  # fmt: skip
 def remedies_still_help(results: pd.DataFrame, world: str) -> Measured:
     rows = cross(results)
-    measured = pd.Series(
-        {
-            METHODS[method]: curve(rows, world, "deep", method)[RANKING].loc[1.0]
-            for method in ("pal", *REMEDIES)
-        }
-    )
+    methods = ("pal", *REMEDIES)
+    own = {name: curve(rows, world, "deep", name)[RANKING].loc[1.0] for name in methods}
+    measured = pd.Series(own).rename(METHODS)
     return measured.drop(METHODS["pal"]).max() - measured[METHODS["pal"]], measured
 
 

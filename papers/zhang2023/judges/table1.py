@@ -33,7 +33,6 @@ CLOSE = 0.01
 # Claim 30, "up to 4.7 %": half of it.
 UP_TO = 0.0235
 
-
 LEVELS = shown("nDCG@5", digits=4)
 
 

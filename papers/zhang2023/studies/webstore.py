@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from scipy.special import expit
+from sklearn.metrics import ndcg_score
 
 from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
@@ -171,10 +172,10 @@ def run(
     weight = _inverse_propensity(slot[~test], clicked[~test])[slot]
     rows = []
     for method, tower in towers.items():
-        ranked = np.argsort(-_scores(tower, visits.features[test]), axis=1)
+        scored = _scores(tower, visits.features[test])
         for name, happened in [("click", clicked[test]), ("install", installed[test])]:
-            rows.append((method, f"{name}_ndcg@5", _ndcg(ranked, happened)))
-            rows.append((method, f"{name}_ips_ndcg@5", _ndcg(ranked, happened * weight[test])))
+            rows.append((method, f"{name}_ndcg@5", _ndcg(scored, happened)))
+            rows.append((method, f"{name}_ips_ndcg@5", _ndcg(scored, happened * weight[test])))
     online = {method: _online(store, tower, weekly, seed) for method, tower in towers.items()}
     for method, (rate_, people) in online.items():
         base_rate, base_people = online["pal"]
@@ -234,14 +235,10 @@ def _inverse_propensity(slot: np.ndarray, clicked: np.ndarray) -> np.ndarray:
     return rate[0] / np.maximum(rate, 1e-6)
 
 
-def _ndcg(ranked: np.ndarray, gain: np.ndarray) -> float:
+def _ndcg(scored: np.ndarray, gain: np.ndarray) -> float:
     """nDCG@5 with linear gains, mean over visits that have any."""
-    discount = 1 / np.log2(2 + np.arange(TOP))
-    any_gain = gain.sum(1) > 0
-    gain, ranked = gain[any_gain].astype(float), ranked[any_gain]
-    values = np.take_along_axis(gain, ranked, axis=1)[:, :TOP] @ discount
-    ideal = -np.sort(-gain, axis=1)[:, :TOP] @ discount
-    return float((values / ideal).mean())
+    some = gain.sum(1) > 0
+    return ndcg_score(gain[some], scored[some], k=TOP, ignore_ties=True)
 
 
 def _online(store: Store, tower, weekly: int, seed: int) -> tuple[float, float]:
