@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from papers.chen2024.models.eye_tracking import WEIGHTS, EyeTracking
+from twotowers.errors import InputError
 from twotowers.models.protocol import CellModel
 
 
@@ -25,5 +26,11 @@ class Contextual(EyeTracking, CellModel):
 
     def examined_in(self, contexts: np.ndarray, positions: int) -> np.ndarray:
         """[contexts, positions] P(examined | t, k)."""
+        if contexts.shape[1] != len(WEIGHTS):
+            raise InputError(
+                f"context vectors have {contexts.shape[1]} elements",
+                field="contexts.features",
+                expected=f"{len(WEIGHTS)}",
+            )
         exponent = np.maximum(contexts @ WEIGHTS + 1, 0)
         return self.examined(positions) ** exponent[:, None]

@@ -8,9 +8,7 @@ from twotowers.claims.statistics import compare
 from twotowers.models.names import MODELS
 from twotowers.report.drawings.dots import on_lines
 
-ESTIMATORS = {
-    "gradient": "gradient", "em": "EM or counting", "counted": "simplified, counted",
-}  # fmt: skip
+ESTIMATORS = {"gradient": "gradient", "em": "EM or counting", "counted": "simplified, counted"}
 
 
 def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:

@@ -7,9 +7,7 @@ from twotowers.claims.statistics import over_seeds, select
 from twotowers.models.names import MODELS
 from twotowers.report.drawings.dots import on_lines
 
-METRICS = (
-    "coverage", "too_low", "too_high", "intervals", "standard_error", "impressions"
-)  # fmt: skip
+METRICS = ("coverage", "too_low", "too_high", "intervals", "standard_error", "impressions")
 METHODS = {"interval": "counting or EM", "stopped": "gradient"}
 """From the first part of a setting's name to what fitted it."""
 

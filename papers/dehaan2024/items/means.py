@@ -24,11 +24,8 @@ def table(
         each = by_query(results, list(lines), metric)
         if each.empty:
             continue
-        queries = each.agg(["mean", "std"]).T
-        moments = pd.DataFrame(
-            {"setting": queries.index, "metric": metric, "value": queries["mean"].to_numpy(),
-             "sd": queries["std"].to_numpy(), "n": len(each)}
-        )  # fmt: skip
+        moments = each.agg(["mean", "std"]).T.set_axis(["value", "sd"], axis="columns")
+        moments = moments.reset_index(names="setting").assign(metric=metric, n=len(each))
         parts[0] = parts[0][~((parts[0]["metric"] == metric) & parts[0]["setting"].isin(each))]
         parts.append(from_moments(moments, KEYS).assign(source="reproduced"))
     theirs = select(published, setting=list(lines), metric=list(metrics))
