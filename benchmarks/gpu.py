@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.measure import CACHE, ROOT, seconds
-from twotowers.claims.longform import read_results
+from twotowers.claims.statistics import read_results
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper
 from twotowers.files.yamls import read_yaml

@@ -2,7 +2,7 @@
 
 from scripts.runner import job
 from twotowers.claims import published
-from twotowers.claims.longform import read_results
+from twotowers.claims.statistics import read_results
 from twotowers.errors import InputError, nearest
 from twotowers.files.artefacts import atomic
 from twotowers.report.drawing import Drawing

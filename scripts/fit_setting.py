@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 from scripts.runner import job
-from twotowers.claims.longform import write_results
+from twotowers.claims.statistics import write_results
 from twotowers.experiment.objects import loaded
 from twotowers.jobs.fit import fit_setting
 

@@ -7,7 +7,7 @@ from twotowers.claims import published
 from twotowers.claims.findings import measured
 from twotowers.claims.gates import gates_of
 from twotowers.claims.judging import judge_all
-from twotowers.claims.longform import read_results
+from twotowers.claims.statistics import read_results
 from twotowers.experiment.matrix import item_needs
 from twotowers.files.artefacts import atomic
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from scripts.runner import job
-from twotowers.claims.longform import write_results
+from twotowers.claims.statistics import write_results
 
 
 @job

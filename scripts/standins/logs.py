@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from twotowers.claims.annotated import logged_ndcg, of_each_query
+from twotowers.claims.metrics import logged_ndcg, of_each_query
 from twotowers.claims.statistics import select
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import load_paper

@@ -11,8 +11,7 @@ from papers.chen2024.studies import example2 as example2_study
 from tests.claimed import claimed
 from tests.items import drawing, experiment
 from twotowers.claims import published
-from twotowers.claims.longform import read_results, write_results
-from twotowers.claims.statistics import BAND, select
+from twotowers.claims.statistics import BAND, read_results, select, write_results
 from twotowers.errors import InputError
 from twotowers.report.comparison import side_by_side
 

@@ -18,8 +18,7 @@ from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
 from tests.claimed import claimed
 from tests.items import drawing
 from twotowers.claims import published
-from twotowers.claims.longform import read_results, write_results
-from twotowers.claims.statistics import BAND, select
+from twotowers.claims.statistics import BAND, read_results, select, write_results
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.fitting.newton import fit_embedding
 from twotowers.logs.policies import exposure

@@ -20,7 +20,7 @@ import pytest
 
 from scripts import draw_item, fetch_dataset, generate_standin, parse_dataset, preprocess, runner
 from tests.items import experiment
-from twotowers.claims.longform import write_results
+from twotowers.claims.statistics import write_results
 from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.sources import Source, resolve, source
 from twotowers.errors import InputError

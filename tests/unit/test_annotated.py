@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from twotowers.claims.annotated import joined_by_number, logged_ndcg, nll_of_pages, of_each_query
+from twotowers.claims.metrics import joined_by_number, logged_ndcg, nll_of_pages, of_each_query
 from twotowers.methods.chance import NO_CLICK
 
 QUERIES, DOCUMENTS = 7, 14

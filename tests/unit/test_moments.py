@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from twotowers.claims import published
-from twotowers.claims.moments import measured, moments, runs, whole, with_most
+from twotowers.claims.statistics import measured, moments, runs, whole, with_most
 from twotowers.errors import InputError
 from twotowers.report import latex
 from twotowers.report.drawings import counts

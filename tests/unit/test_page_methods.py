@@ -12,7 +12,7 @@ from scipy.special import expit, log_softmax
 from tests.tasks import task_of
 from tests.training import short
 from tests.unit.test_listwise import centred
-from twotowers.claims.annotated import logged_ndcg
+from twotowers.claims.metrics import logged_ndcg
 from twotowers.fitting.gradient import FitSettings
 from twotowers.fitting.gradient import fit as gradient_fit
 from twotowers.logs.simulation import Sessions

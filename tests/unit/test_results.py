@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from twotowers.claims.longform import REQUIRED, read_results, write_results
+from twotowers.claims.statistics import REQUIRED, read_results, write_results
 
 
 def frame(**lanes) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from twotowers.claims.moments import whole
+from twotowers.claims.statistics import whole
 from twotowers.root import ROOT
 
 MEASURES = {"value", "sd"}

@@ -30,8 +30,7 @@ EPILOG = FORMAT_HELP
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    reading = add_reader_options(parser)
-    reading.add_argument("--lanes", nargs="+", metavar="COLUMN", help="further columns of pages")
+    add_reader_options(parser)
     parser.add_argument("--out", required=True, help="the file to write")
     parser.add_argument("--to", choices=TARGETS, default="cells", help="what to write (cells)")
     parser.add_argument(

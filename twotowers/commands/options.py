@@ -60,8 +60,8 @@ def show(*lines: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add the log, and the options that say how to read it, which are returned."""
+def add_reader_options(parser: argparse.ArgumentParser) -> None:
+    """Add the log, and the options that say how to read it."""
     parser.add_argument(
         "log", help="a file, a pattern of files such as 'part-*.parquet', or a folder of such parts"
     )
@@ -73,7 +73,6 @@ def add_reader_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     )
     for name, how in READER.items():
         group.add_argument(f"--{name}", **how)
-    return group
 
 
 def add_bias(parser: argparse.ArgumentParser) -> None:

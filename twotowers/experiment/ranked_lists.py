@@ -24,10 +24,10 @@ from twotowers.experiment.log import Files
 from twotowers.experiment.simulated import ANNOTATED, check_ranker
 from twotowers.files.rankings import mask
 from twotowers.identifiability.merging import node_merging
+from twotowers.logs.policies import displayed
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel
 from twotowers.randomness import stream
-from twotowers.rankers.displayed import displayed
 
 
 class Contexts(Config):

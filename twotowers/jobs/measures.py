@@ -11,12 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from twotowers.claims.annotated import joined_by_number, logged_ndcg, nll_of_pages, of_each_query
 from twotowers.claims.metrics import (
     arp,
     correlation,
+    joined_by_number,
+    logged_ndcg,
     mrr,
     ndcg,
+    nll_of_pages,
+    of_each_query,
     page_perplexities,
     perplexities,
     shown_arp,

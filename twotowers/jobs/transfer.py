@@ -14,8 +14,8 @@ import numpy as np
 from twotowers.claims.metrics import ndcg
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings, read_rankings
+from twotowers.logs.policies import displayed
 from twotowers.methods.task import Fitted, Task
-from twotowers.rankers.displayed import displayed
 from twotowers.rankers.trees import fit_trees
 
 FLOOR = 1e-5

@@ -226,7 +226,7 @@ def named(
 ) -> dict[str, str]:
     """The column of a file for each of ours, as far as given or recognised by usual names.
 
-    Optional ones are read if they exist; `further` are lanes and bias features.
+    Optional ones are read if they exist; `further` are bias features.
     """
     present, given, ours = column_names(path), dict(columns or {}), {*required, *optional}
     check_free(further, {*RESERVED, *ours})

@@ -6,9 +6,7 @@ is kept: a new file is a new format. Settings of the same name mean the same:
 
     columns          our name -> the file's. Other columns have our names, or usual ones
                      (`twotowers.logs.layouts.USUAL`)
-    lanes            further columns to keep, a value per page; none has the name of one of ours
-    bias             the same, with a value per document: bias features
-    split            of all pages, if no column has it
+    bias             further columns to keep, a value per document; none has the name of one of ours
     strays           clicks on documents that are not on the page: 'drop', or 'error'
     repeats          further clicks on a document of one page, and pages that list a document twice
                      and do not say which was clicked: 'drop', or 'error'
@@ -36,8 +34,6 @@ from twotowers.logs.sessions import EQUAL, Stream, bias_features
 
 FOLDER = Path(__file__).with_name("formats")
 RULE = re.compile(r"clicked\+([0-9]{1,4})", re.ASCII)
-NOT_OF_A_DATA_SET = ("path", "split", "lanes")
-"""Parameters that a data set cannot set: its log is one part and has no lanes."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +112,7 @@ def check_settings(format: str, settings: Any, field: str) -> None:
     Formats that are not of logs have no settings. `field` is the place of the settings, for
     messages.
     """
-    hints = FORMATS[format].settings if format in FORMATS else {}
-    known = {name: hint for name, hint in hints.items() if name not in NOT_OF_A_DATA_SET}
+    known = FORMATS[format].settings if format in FORMATS else {}
     if not isinstance(settings, Mapping):
         expected = ", ".join(known) or "none"
         raise InputError(f"{settings!r} is not a mapping", field=field, expected=expected)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers.files.rankings import Rankings, mask, pad
+from twotowers.files.rankings import Rankings, mask, pad, rank, read_rankings
 from twotowers.files.tables import read_table
 from twotowers.logs.cells import Pairs
 
@@ -121,3 +121,8 @@ def read_scores(path: str | Path, split: str, first: int | None = None) -> Score
         relevance=table["relevance"].to_numpy()[rows],
         score=table["score"].to_numpy()[rows],
     )
+
+
+def displayed(rankings: str | Path, policy: str | Path, *, top: int) -> Rankings:
+    """What users were shown: the first `top` documents of every training query, in that order."""
+    return rank(read_rankings(rankings), read_scores(policy, "train").score, top=top)

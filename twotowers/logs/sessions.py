@@ -33,6 +33,7 @@ import pyarrow.compute as pc
 from twotowers.errors import InputError
 from twotowers.files.columns import Rows, check_types, is_text, wrong_type
 from twotowers.files.tables import opened, write_batches
+from twotowers.splits import LOG
 
 REQUIRED = ("split", "query", "documents", "clicks")
 EQUAL = "page_count"
@@ -150,14 +151,12 @@ def empty(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([], schema=schema)
 
 
-def page_batches(
-    pages: Iterable[tuple], split: str, further: Sequence[str] = ()
-) -> Iterator[pa.RecordBatch]:
+def page_batches(pages: Iterable[tuple], further: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
     """Single pages (query, documents, clicks, values of further columns) -> batches."""
     pages = iter(pages)
     while some := list(islice(pages, BATCH)):
         query, documents, clicks, *more = zip(*some, strict=True)
-        columns = [pa.repeat(split, len(some)), pa.array(query), pa.array(documents)]
+        columns = [pa.repeat(LOG, len(some)), pa.array(query), pa.array(documents)]
         columns += [pa.array(clicks, pa.list_(pa.bool_()))]
         columns += [pa.array(each) for _, each in zip(further, more, strict=False)]
         yield pa.RecordBatch.from_arrays(columns, names=[*REQUIRED, *further])
@@ -252,10 +251,12 @@ def check_columns(schema: pa.Schema, path: str | Path | None) -> None:
 
 
 def conform(batch: pa.RecordBatch, path: str | Path | None, row: int = 0) -> pa.RecordBatch:
-    """The pages in the types that the module describes.
+    """The pages in the types that the module describes; without a split they are of `LOG`.
 
     Every page passes this check when it is read or written.
     """
+    if "split" not in batch.schema.names:
+        batch = batch.append_column("split", pa.repeat(LOG, len(batch)))
     check_columns(batch.schema, path)
     rows = Rows(path, row)
     columns = {each.name: _column(batch[each.name], each.name, rows) for each in batch.schema}

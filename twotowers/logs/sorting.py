@@ -8,9 +8,7 @@ that row.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -106,10 +104,7 @@ def sorted_rows(
         "keys": ", ".join(keys), "columns": ", ".join(names), "ranked": str(ranked).lower(),
         "place": "place" if ranked else "document", "mixed": MIXED,
     }  # fmt: skip
-    with (
-        tempfile.TemporaryDirectory(prefix="twotowers-") as folder,
-        database(Path(folder) / "rows") as connection,
-    ):
+    with database(path) as connection:
         shown = (each for some in ([first], rows) for each in some)
         execute(connection, "CREATE TABLE shown AS SELECT * FROM rows", rows=shown)
         connection.execute(GROUPS.format(**words))

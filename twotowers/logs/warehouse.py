@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
-import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -19,20 +17,20 @@ MEMORY = "3GB"
 
 
 @contextmanager
-def database(path: str | Path) -> Iterator:
-    """A DuckDB connection, with a folder beside `path` for data beyond its memory."""
-    path = Path(path)
-    folder = path.with_name(f".{path.name}.{secrets.token_hex(4)}.spill")
+def database(path: object) -> Iterator:
+    """A DuckDB connection for the log of a path, with a folder for data beyond its memory."""
     settings = {
         "memory_limit": MEMORY,
-        "temp_directory": str(folder),
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         # The statements sort by themselves.
         "preserve_insertion_order": False,
     }
     try:
-        with duckdb.connect(config=settings) as connection:
+        with (
+            tempfile.TemporaryDirectory(prefix="twotowers-") as folder,
+            duckdb.connect(config={**settings, "temp_directory": folder}) as connection,
+        ):
             yield connection
     except duckdb.OutOfMemoryException as error:
         raise InputError(
@@ -40,8 +38,6 @@ def database(path: str | Path) -> Iterator:
             path=path,
             expected=f"more than {MEMORY}, or more space on the disk",
         ) from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def execute(connection, statement: str, **streams: Iterable[pa.RecordBatch]) -> None:

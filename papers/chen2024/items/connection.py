@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
-from twotowers.claims.moments import measured
-from twotowers.claims.statistics import frequency_interval, select
+from twotowers.claims.statistics import frequency_interval, measured, select
 from twotowers.report.charts import BAND_ALPHA, PUBLISHED, Curves
 from twotowers.report.figures import COLUMN_WIDTH, GREY
 

@@ -7,8 +7,7 @@ graph are not.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from twotowers.claims.moments import measured, whole
-from twotowers.claims.statistics import over_seeds, select
+from twotowers.claims.statistics import measured, over_seeds, select, whole
 from twotowers.report.charts import Curves
 
 SIZE = ["feature_vectors", "bias_factors", "rows"]

@@ -5,8 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Arc
 
-from twotowers.claims.moments import measured, whole
-from twotowers.claims.statistics import over_seeds, select
+from twotowers.claims.statistics import measured, over_seeds, select, whole
 from twotowers.report.charts import CATEGORICAL
 from twotowers.report.figures import GREY, page, style
 

@@ -6,8 +6,7 @@ import seaborn.objects as so
 from matplotlib.figure import Figure
 
 from papers.chen2024.models.eye_tracking import EXAMINATION, POSITIONS
-from twotowers.claims.moments import measured, moments, runs, with_most
-from twotowers.claims.statistics import select
+from twotowers.claims.statistics import measured, moments, runs, select, with_most
 from twotowers.report.charts import TRUTH, Dots, ticks
 
 KEYS = ["components", "method", "repair", "views", "metric", "position"]

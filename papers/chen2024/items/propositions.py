@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from twotowers.claims.moments import measured, whole
-from twotowers.claims.statistics import over_seeds
+from twotowers.claims.statistics import measured, over_seeds, whole
 from twotowers.report.latex import booktabs, count, scientific
 
 KEYS = ["proposition", "case", "clicks", "metric"]

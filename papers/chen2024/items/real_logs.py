@@ -5,8 +5,7 @@ import seaborn as sns
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure, SubFigure
 
-from twotowers.claims.moments import measured, whole
-from twotowers.claims.statistics import over_seeds, select
+from twotowers.claims.statistics import measured, over_seeds, select, whole
 from twotowers.report.charts import Curves, ticks
 from twotowers.report.figures import page, style
 

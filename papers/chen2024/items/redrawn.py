@@ -4,8 +4,7 @@ import pandas as pd
 import seaborn.objects as so
 from matplotlib.figure import Figure
 
-from twotowers.claims.moments import measured, moments, runs, with_most
-from twotowers.claims.statistics import select
+from twotowers.claims.statistics import measured, moments, runs, select, with_most
 from twotowers.report.charts import Dots
 from twotowers.report.drawings.sweep import spread
 from twotowers.report.figures import GREY

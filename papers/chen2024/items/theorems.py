@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from twotowers.claims.moments import measured
-from twotowers.claims.statistics import over_seeds
+from twotowers.claims.statistics import measured, over_seeds
 from twotowers.report.latex import booktabs, moment
 
 KEYS = ["theorem", "components", "metric"]

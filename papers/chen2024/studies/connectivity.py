@@ -11,8 +11,8 @@ from papers.chen2024.models.eye_tracking import POSITIONS
 from twotowers.experiment.ranked_lists import assign_contexts, vector_ids
 from twotowers.files.rankings import read_rankings
 from twotowers.identifiability.graph import factor_components, graph_statistics
+from twotowers.logs.policies import displayed
 from twotowers.randomness import stream
-from twotowers.rankers.displayed import displayed
 
 LARGEST = 3
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import KFold
 
-from twotowers.claims.annotated import of_each_query
+from twotowers.claims.metrics import of_each_query
 from twotowers.files.rankings import Rankings, read_rankings
 from twotowers.rankers.trees import fit_lambdamart
 from twotowers.splits import ANNOTATIONS

@@ -6,8 +6,7 @@ import pandas as pd
 
 from papers.hager2024.names import GROUPS, MARKS, METHODS, RANKERS
 from papers.hager2024.significance import CHANGE, changes
-from twotowers.claims.moments import moments
-from twotowers.claims.statistics import select
+from twotowers.claims.statistics import moments, select
 from twotowers.report.drawings import moments as drawn
 
 

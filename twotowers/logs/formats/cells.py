@@ -27,34 +27,28 @@ NUMBERS = {"position": (1, 2**31 - 1), "impressions": (0, MOST), "clicks": (0, M
 
 
 def read(
-    path: Source,
-    *,
-    columns: Mapping[str, str] | None = None,
-    lanes: Sequence[str] = (),
-    bias: Sequence[str] = (),
-    split: str = LOG,
+    path: Source, *, columns: Mapping[str, str] | None = None, bias: Sequence[str] = ()
 ) -> Stream:
     """Read csv, parquet or feather files, a row per cell, or a row per impression.
 
     Without impressions, a row is one impression, and has one click or none.
 
     Returns:
-        Batches with lane columns, split, query, document (int64 or string), position (int32),
+        Batches with split, query, document (int64 or string), position (int32),
         bias features, impressions, clicks (int64). A cell may occur twice. Cells that were never
         shown are left out. Impressions and clicks are counted.
     """
     named_in = {
-        file: named(file, REQUIRED, columns, [*lanes, *bias], ("impressions", "split"))
+        file: named(file, REQUIRED, columns, bias, ("impressions", "split"))
         for file in files_of(path)
     }
     seen = {"impressions": 0, "clicks": 0}
-    options = [*lanes], [*bias], split, seen
-    batches = (_batches(file, names, *options) for file, names in named_in.items())
+    batches = (_batches(file, names, bias, seen) for file, names in named_in.items())
     return Stream(chain.from_iterable(batches), seen)
 
 
-def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
-    order = [*lanes, "split", "query", "document", "position", *bias, "impressions", "clicks"]
+def _batches(path, names, bias, seen) -> Iterator[pa.RecordBatch]:
+    order = ["split", "query", "document", "position", *bias, "impressions", "clicks"]
     before = 0
     with_rate = "ctr" in map(str.lower, column_names(path))
     for batch in read_batches(path, list(names.values())):
@@ -70,7 +64,7 @@ def _batches(path, names, lanes, bias, split, seen) -> Iterator[pa.RecordBatch]:
                     expected="impressions and clicks at each position",
                 )
         columns = {ours: _key(batch[names[ours]], ours, rows) for ours in names}
-        columns.setdefault("split", pa.repeat(split, len(batch)))
+        columns.setdefault("split", pa.repeat(LOG, len(batch)))
         counts = {
             name: rows.whole(batch[names[name]], name, low, high=high)
             for name, (low, high) in NUMBERS.items()

@@ -15,7 +15,6 @@ from twotowers.files.columns import Rows, is_text
 from twotowers.logs.layouts import named
 from twotowers.logs.sessions import BATCH, EQUAL, Stream, conform
 from twotowers.logs.strays import Tally
-from twotowers.splits import LOG
 
 LAYOUT = "a row per result page, with lists of documents and clicks"
 
@@ -30,10 +29,8 @@ def read(
     path: Source,
     *,
     columns: Mapping[str, str] | None = None,
-    lanes: Sequence[str] = (),
     bias: Sequence[str] = (),
     clicks: str = "flags",
-    split: str = LOG,
     strays: str = "drop",
     repeats: str = "drop",
 ) -> Stream:
@@ -45,8 +42,8 @@ def read(
     """
     check_choice(clicks, CLICKS, field="clicks")
     tally = Tally(path, strays=strays, repeats=repeats)
-    files = [(each, _named(each, columns, [*lanes, *bias])) for each in files_of(path)]
-    return Stream(_batches(files, clicks, split, tally), tally.seen)
+    files = [(each, _named(each, columns, bias)) for each in files_of(path)]
+    return Stream(_batches(files, clicks, tally), tally.seen)
 
 
 def _named(file, columns: Mapping[str, str] | None, further: Sequence[str]) -> dict[str, str]:
@@ -57,7 +54,7 @@ def _named(file, columns: Mapping[str, str] | None, further: Sequence[str]) -> d
     return named(file, required, columns, further, OPTIONAL)
 
 
-def _batches(files: list, clicks: str, split: str, tally: Tally) -> Iterator[pa.RecordBatch]:
+def _batches(files: list, clicks: str, tally: Tally) -> Iterator[pa.RecordBatch]:
     counted = any(EQUAL in names for _, names in files)
     for path, names in files:
         tally.path, row = path, 0
@@ -69,19 +66,18 @@ def _batches(files: list, clicks: str, split: str, tally: Tally) -> Iterator[pa.
                     page[EQUAL] = pa.array(rows.whole(page[EQUAL], EQUAL))
                 elif counted:
                     page[EQUAL] = pa.repeat(pa.scalar(1, pa.int64()), len(batch))
-                conformed = _conformed(page, len(batch), names, rows, clicks, split, tally)
+                conformed = _conformed(page, len(batch), names, rows, clicks, tally)
                 yield conformed.filter(pc.greater(conformed[EQUAL], 0)) if counted else conformed
                 row += len(batch)
 
 
 def _conformed(
-    page: dict, size: int, names: Mapping[str, str], rows: Rows, clicks: str, split: str, tally
+    page: dict, size: int, names: Mapping[str, str], rows: Rows, clicks: str, tally: Tally
 ) -> pa.RecordBatch:
     inner = {*names} - {"query", "split", "user", EQUAL} if is_text(page["documents"].type) else ()
     page |= {name: _split(page[name]) for name in inner if is_text(page[name].type)}
     if names["documents"] == PADDED:
         page = _unpadded(page, rows)
-    page.setdefault("split", pa.repeat(split, size))
     page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), size))
     for name in ("documents", "clicks"):
         rows.a_list(page[name], name)

@@ -18,7 +18,6 @@ from twotowers.logs.layouts import named
 from twotowers.logs.sessions import OWN, TIME, Stream, Unsorted, conform
 from twotowers.logs.sorting import sorted_rows
 from twotowers.logs.strays import Tally
-from twotowers.splits import LOG
 
 LAYOUT = "a row per shown document"
 
@@ -36,11 +35,9 @@ def read(
     *,
     columns: Mapping[str, str] | None = None,
     page: Sequence[str] = (),
-    lanes: Sequence[str] = (),
     bias: Sequence[str] = (),
     first: int = 1,
     gaps: str = "keep",
-    split: str = LOG,
     repeats: str = "drop",
     together: bool = True,
     keys: bool = False,
@@ -63,21 +60,19 @@ def read(
     check_choice(gaps, GAPS, field="gaps")
     check_range(first, field="first", low=0, high=LONGEST, whole=True)
     tally = Tally(path, repeats=repeats)
-    named_in = {
-        file: named(file, REQUIRED, columns, [*lanes, *bias], OPTIONAL) for file in files_of(path)
-    }
+    named_in = {file: named(file, REQUIRED, columns, bias, OPTIONAL) for file in files_of(path)}
     if page:
         check_names(page, field="page")
-    rows = _Rows(path, named_in, list(page), list(bias), first, gaps, split, tally, keys)
+    rows = _Rows(path, named_in, list(page), list(bias), first, gaps, tally, keys)
     return Stream(rows.batches(together), tally.seen)
 
 
 class _Rows:
     """Cuts rows into pages."""
 
-    def __init__(self, path, named_in, page, bias, first, gaps, split, tally, keep):
+    def __init__(self, path, named_in, page, bias, first, gaps, tally, keep):
         self.path, self.named_in, self.page, self.bias = path, named_in, page, bias
-        self.first, self.gaps, self.split, self.tally = first, gaps, split, tally
+        self.first, self.gaps, self.tally = first, gaps, tally
         self.keep, self.time = keep, None
         self.names = next(iter(named_in.values()))
         inner = {"session", "document", "position", "clicks", *bias}
@@ -189,7 +184,6 @@ class _Rows:
     def _pages(self, table: pa.Table, starts: np.ndarray) -> pa.RecordBatch:
         page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(table)))
         pages = {name: self._of_page(table, name, starts, page) for name in self.per_page}
-        pages.setdefault("split", pa.repeat(self.split, len(starts)))
         for key in self.keys if self.keep else ():
             pages[OWN + key] = table[key].combine_chunks().take(pa.array(starts))
         clicks = self.rows.whole(self._flat(table, "clicks"), "clicks")

@@ -9,7 +9,6 @@ DuckDB joins them within its memory limit, and uses the disk for the rest.
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from glob import escape
@@ -36,7 +35,6 @@ from twotowers.logs.ubi_tables import (
     SAID,
     WRONG_HITS,
 )
-from twotowers.splits import LOG
 
 LAYOUT = "UBI of OpenSearch and Solr: queries with their hits, and events, as JSON or tables"
 
@@ -52,7 +50,6 @@ def read(
     *,
     actions: Sequence[str] = CLICKS,
     shown: str = "hits",
-    split: str = LOG,
     strays: str = "drop",
     repeats: str = "drop",
     keys: bool = False,
@@ -86,21 +83,18 @@ def read(
         if isinstance(file, Path) and not file.is_file():
             raise InputError("there is no such file", path=file, expected="UBI")
     stream = Stream((), tally.seen)
-    stream.batches = _batches(files, path, actions, shown, split, keys, tally, stream)
+    stream.batches = _batches(files, path, actions, shown, keys, tally, stream)
     return stream
 
 
 def _batches(
-    files: list, path: Source, actions: list[str], shown: str, split: str, keys: bool, tally: Tally,
+    files: list, path: Source, actions: list[str], shown: str, keys: bool, tally: Tally,
     stream: Stream,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     # DuckDB is imported by those who read such a log only.
     from twotowers.logs.warehouse import database
 
-    with (
-        tempfile.TemporaryDirectory(prefix="twotowers-") as folder,
-        database(Path(folder) / "ubi") as connection,
-    ):
+    with database(path) as connection:
         connection.execute(RECORDS)
         for file in files:
             _add(connection, file)
@@ -145,7 +139,7 @@ def _batches(
             *([f"{OWN}query_id"] if keys else []),
             *(["user"] if clients > 1 else []),
         ]
-        for batch in page_batches(pages(), split, names):
+        for batch in page_batches(pages(), names):
             if clients > 1:
                 at = batch.schema.get_field_index("user")
                 batch = batch.set_column(at, "user", tally.users(batch["user"]))

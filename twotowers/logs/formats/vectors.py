@@ -24,7 +24,6 @@ from twotowers.logs.formats.pages import click_flags
 from twotowers.logs.layouts import named
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
-from twotowers.splits import LOG
 
 LAYOUT = "a row per result page, with a vector per document"
 
@@ -40,7 +39,6 @@ def read(
     *,
     columns: Mapping[str, str] | None = None,
     bias: Sequence[str] = (),
-    split: str = LOG,
     repeats: str = "drop",
 ) -> Stream:
     """Read pages, without the features of their documents; see `documents_of`.
@@ -53,7 +51,7 @@ def read(
     files = [
         (each, named(each, (FEATURES, CLICKS), columns, bias, OPTIONAL)) for each in files_of(path)
     ]
-    return Stream(_pages(files, split, tally), tally.seen)
+    return Stream(_pages(files, tally), tally.seen)
 
 
 def documents_of(
@@ -112,7 +110,7 @@ def numbers_of(vectors: np.ndarray) -> np.ndarray:
     return hashed(row.tobytes() for row in whole)
 
 
-def _pages(files: list, split: str, tally: Tally) -> Iterator[pa.RecordBatch]:
+def _pages(files: list, tally: Tally) -> Iterator[pa.RecordBatch]:
     width = None
     for file, names in files:
         tally.path = file
@@ -123,7 +121,6 @@ def _pages(files: list, split: str, tally: Tally) -> Iterator[pa.RecordBatch]:
             rows.a_list(page[CLICKS], CLICKS)
             lists = pa.array(offsets, pa.int32())
             page |= {
-                "split": page.get("split", pa.repeat(split, len(batch))),
                 "query": page.get("query", pa.repeat(pa.scalar(0, pa.int64()), len(batch))),
                 "documents": pa.ListArray.from_arrays(lists, pa.array(numbers_of(values))),
                 CLICKS: click_flags(page[CLICKS], tally, rows),

@@ -18,7 +18,6 @@ from twotowers.files.batches import opened_text
 from twotowers.logs.log import Log
 from twotowers.logs.sessions import EQUAL, Stream, page_batches
 from twotowers.logs.strays import Tally
-from twotowers.splits import LOG
 
 LAYOUT = "the text of WSCD 2012: lines of pages and of clicks"
 
@@ -29,12 +28,7 @@ PAGE, CLICK = "Q", "C"
 
 
 def read(
-    path: str | Path,
-    *,
-    ids: str = "numbers",
-    split: str = LOG,
-    strays: str = "drop",
-    repeats: str = "drop",
+    path: str | Path, *, ids: str = "numbers", strays: str = "drop", repeats: str = "drop"
 ) -> Stream:
     """Read the text, page by page, with `ids` 'numbers' for int64, or 'text' for any other ids.
 
@@ -42,7 +36,7 @@ def read(
     """
     check_choice(ids, IDS, field="ids")
     tally = Tally(path, strays=strays, repeats=repeats)
-    return Stream(page_batches(_Lines(Path(path), ids, tally).pages(), split), tally.seen)
+    return Stream(page_batches(_Lines(Path(path), ids, tally).pages()), tally.seen)
 
 
 class _Lines:

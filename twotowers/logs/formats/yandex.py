@@ -16,7 +16,6 @@ from twotowers.errors import InputError
 from twotowers.files.batches import opened_text
 from twotowers.logs.sessions import Stream, page_batches
 from twotowers.logs.strays import Tally
-from twotowers.splits import LOG
 
 LAYOUT = "PyClick's trainSample, pages separated by ;"
 
@@ -29,9 +28,7 @@ PAGE = re.compile(
 )
 
 
-def read(
-    path: str | Path, *, split: str = LOG, strays: str = "drop", repeats: str = "drop"
-) -> Stream:
+def read(path: str | Path, *, strays: str = "drop", repeats: str = "drop") -> Stream:
     """Read the sample page by page.
 
     The path is that of the file, `trainSample` in PyClick. A document counts as clicked at most
@@ -39,7 +36,7 @@ def read(
     times 10,000 plus its region.
     """
     tally = Tally(path, strays=strays, repeats=repeats)
-    return Stream(page_batches(_sessions(Path(path), tally), split), tally.seen)
+    return Stream(page_batches(_sessions(Path(path), tally)), tally.seen)
 
 
 def _sessions(path: Path, tally: Tally) -> Iterator[tuple[int, list[int], list[bool]]]:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from twotowers.claims.moments import measured
-from twotowers.claims.statistics import compare, select
+from twotowers.claims.statistics import compare, measured, select
 from twotowers.report.latex import booktabs, count, scientific
 
 Names = Mapping[str, Mapping[str, str]]

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from twotowers.claims.moments import measured, with_most
-from twotowers.claims.moments import moments as over_runs
-from twotowers.claims.statistics import select
+from twotowers.claims.statistics import measured, select, with_most
+from twotowers.claims.statistics import moments as over_runs
 from twotowers.report.latex import booktabs, moment
 
 Blocks = Sequence[Mapping[str, Sequence]]

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from twotowers.claims.moments import measured, moments, with_most
-from twotowers.claims.statistics import select
+from twotowers.claims.statistics import measured, moments, select, with_most
 from twotowers.report.charts import Dots, symbols, ticks
 
 
