@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import twotowers as tt
 from tests.logs import clicked_rows, to_log
 from twotowers.commands.main import main
+from twotowers.datasets.sources import check_settings
 from twotowers.errors import InputError
-from twotowers.logs.opening import check_settings, only_seen
+from twotowers.logs.opening import only_seen
 from twotowers.logs.sessions import Stream
 
 PAGE = st.lists(st.booleans(), max_size=5)

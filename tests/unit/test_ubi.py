@@ -11,8 +11,8 @@ import pytest
 import twotowers as tt
 from tests.logs import clicked_rows, refused, taken, to_cells, to_log
 from twotowers.commands.main import main
+from twotowers.datasets.sources import check_settings
 from twotowers.errors import InputError
-from twotowers.logs.opening import check_settings
 from twotowers.logs.strays import left_out
 
 

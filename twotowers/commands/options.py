@@ -30,7 +30,6 @@ READER: Mapping[str, Mapping[str, Any]] = {
     "gaps": {
         "help": "for rows with missing positions: keep the others, close, or error (keep)",
     },
-    "ids": {"help": "for wscd: numbers, or text"},
     "actions": {"nargs": "+", "metavar": "ACTION", "help": "for ubi: which are clicks"},
     "shown": {"help": "for ubi: hits, impressions, or which action is one"},
     "seen": {

@@ -8,10 +8,12 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from twotowers.errors import InputError, check_choice, check_range
+from pydantic import TypeAdapter, ValidationError
+
+from twotowers.errors import InputError, check_choice, check_range, nearest
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.opening import FORMATS as LOGS
-from twotowers.logs.opening import check_settings
+from twotowers.logs.opening import further_of
 from twotowers.splits import ANNOTATIONS, LOG, SPLITS
 
 TABLE = Path(__file__).with_name("sources.yaml")
@@ -131,6 +133,35 @@ def source_from_config(mapping: Mapping[str, Any]) -> Source:
         how="Declared in the configuration: put its files into the folder given there.",
         files_sha256=dict.fromkeys(parts),
     )
+
+
+def check_settings(format: str, settings: Any, field: str) -> None:
+    """InputError for a setting that the reader of a format does not have; it checks values itself.
+
+    Formats that are not of logs have no settings. `field` is the place of the settings, for
+    messages.
+    """
+    known = LOGS[format].settings if format in LOGS else {}
+    if not isinstance(settings, Mapping):
+        expected = ", ".join(known) or "none"
+        raise InputError(f"{settings!r} is not a mapping", field=field, expected=expected)
+    for name, value in settings.items():
+        if name not in known:
+            raise InputError(
+                f"format {format!r} has no setting {name!r}",
+                field=field,
+                expected=nearest(str(name), known) if known else "none",
+            )
+        try:
+            TypeAdapter(known[name] | None).validate_python(value, strict=True)
+        except ValidationError as error:
+            raise InputError(
+                f"{value!r} is not allowed",
+                field=f"{field}: {name}",
+                expected=error.errors()[0]["msg"].removeprefix("Input should be "),
+            ) from None
+    if settings.get("seen") is not None:
+        further_of(settings["seen"])
 
 
 def resolve(declared: str | Mapping[str, Any]) -> Source:

@@ -16,9 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
-from twotowers.files.columns import check_types
 from twotowers.files.tables import opened
 from twotowers.logs.counts import Cells, Counts, lay_out
 
@@ -71,12 +69,12 @@ class Pairs:
 class Lookup:
     """The pairs of some ids: [pairs] index of each one's query, and of its document on the list."""
 
-    def __init__(self, pairs: Pairs, path: str | Path):
+    def __init__(self, pairs: Pairs):
         self.query = np.repeat(np.arange(len(pairs.lengths)), pairs.lengths)
         self.document = np.arange(len(self.query)) - pairs.offsets[self.query]
         key = _keys(pairs.query, pairs.document)
         self._order = np.argsort(key)
-        self._key, self._path = key[self._order], path
+        self._key = key[self._order]
 
     def pairs(self, query: np.ndarray, document: np.ndarray) -> np.ndarray:
         """[rows] numbers of the pairs with these ids."""
@@ -84,14 +82,7 @@ class Lookup:
         changes = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
         starts = np.flatnonzero(np.concatenate([[True], changes])[: len(query)])
         key = _keys(query[starts], document[starts])
-        place = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
-        unknown = self._key[place] != key
-        if unknown.any():
-            row = starts[unknown][0]
-            raise InputError(
-                f"query {query[row]}, document {document[row]} is not in the rankings",
-                path=self._path,
-            )
+        place = np.searchsorted(self._key, key)
         return np.repeat(self._order[place], np.diff(starts, append=len(query)))
 
 
@@ -173,9 +164,8 @@ def _read_lanes(path, lanes, split: str, pairs: Pairs, length: int) -> Iterator[
     names = [SPLIT, *lanes[0]]
     text = [name for name, value in {SPLIT: split, **lanes[0]}.items() if isinstance(value, str)]
     with opened(path, dictionaries=text) as file:
-        check_types(file.schema_arrow, _types(lanes[0]), path)
         groups = {_lane(file, group, len(names)): group for group in range(file.num_row_groups)}
-        lookup = Lookup(pairs, path)
+        lookup = Lookup(pairs)
         first = (lookup.query * length + lookup.document) * length
         for lane in lanes:
             values = (split, *lane.values())

@@ -116,7 +116,8 @@ class ClickLog(Log):
         stream, self._stream = self._stream, None
         if stream is None or columns:
             stream = open_log(self.source, **self.reading(columns))
-        how = {"texts": is_text_file(files_of(self.source)[0]), "memory": self.memory}
+        texts = FORMATS[self.layout.format].texts or is_text_file(files_of(self.source)[0])
+        how = {"texts": texts, "memory": self.memory}
         kind: Any = Counts if self.counted else Log
         try:
             try:

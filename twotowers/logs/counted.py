@@ -31,8 +31,6 @@ CELL = ("query", "document", "position")
 COUNTS = ("impressions", "clicks")
 NO_CELLS = pa.schema([("split", pa.string()), *((name, pa.int64()) for name in (*CELL, *COUNTS))])
 """The columns of a counted log without rows."""
-FEW = 1 << 20
-"""So many possible keys are counted without sorting."""
 GROUP = 1 << 20
 """Rows of a row group of a file of counts."""
 
@@ -259,19 +257,6 @@ def weighed(blocks: Sequence[Block], columns: Columns) -> Part:
     shown = np.concatenate([np.repeat(each.times, each.lengths) for each in blocks])
     click = np.concatenate([each.click for each in blocks])
     return added_up(own, shown, shown * click, {name: ids for name, (ids, _) in columns.items()})
-
-
-def binned(blocks: Sequence[Block], columns: Columns) -> Part:
-    """The counts of blocks, by a table of all keys."""
-    size = 2 * prod(ids.size for ids, _ in columns.values())
-
-    def of_block(block: Block) -> np.ndarray:
-        return np.bincount(2 * block_keys(block, columns) + block.click, minlength=size)
-
-    cells = sum(len(each.click) for each in blocks)
-    total = sum(in_order(of_block, blocks, cells=cells), np.zeros(size, np.int64)).reshape(-1, 2)
-    keys = np.flatnonzero(total.any(axis=1))
-    return _numbers(keys, columns), total[keys].sum(axis=1), total[keys, 1]
 
 
 def _numbers(keys: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from twotowers.errors import InputError
 from twotowers.files.tables import MATRIX, matrix_of, read_table, rows_of, write_batches
 
 
@@ -29,14 +28,7 @@ class Described:
 
     def rows(self, documents: np.ndarray) -> np.ndarray:
         """The row of each of some documents."""
-        place = np.searchsorted(self.document, documents)
-        place = np.minimum(place, len(self.document) - 1)
-        if not np.array_equal(self.document[place], documents):
-            missing = np.asarray(documents)[self.document[place] != documents][0]
-            raise InputError(
-                f"{missing} has no features", field="document", expected="a row of its own"
-            )
-        return place
+        return np.searchsorted(self.document, documents)
 
 
 @dataclass(frozen=True)
@@ -115,13 +107,7 @@ def read_documents(path: str | Path) -> Described:
     table = read_table(path, {"document": pa.int64(), "features": None})
     document = table["document"].to_numpy()
     order = np.argsort(document, kind="stable")
-    document = document[order]
-    twice = document[1:][np.diff(document) == 0]
-    if len(twice):
-        raise InputError(
-            f"{twice[0]} occurs twice", path=path, field="document", expected="each document once"
-        )
-    return Described(document, matrix_of(table["features"])[order])
+    return Described(document[order], matrix_of(table["features"])[order])
 
 
 def inputs_of(rows: Mapping[str, Any], tables: Mapping[str, Any]) -> Any:

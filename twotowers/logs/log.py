@@ -26,12 +26,10 @@ import pyarrow as pa
 
 from twotowers.logs.counted import (
     CELL,
-    FEW,
     MEMORY,
     WIDEST,
     Columns,
     Counts,
-    binned,
     block_keys,
     gathered,
     key_of,
@@ -321,9 +319,6 @@ class Log:
             yield Counts(*weighed(self.blocks, columns), ids, self.seen, self.kind)
             return
         fits = sum(each < WIDEST for each in accumulate((each.size for each in ids.values()), mul))
-        if prod(each.size for each in ids.values()) <= FEW:
-            yield Counts(*binned(self.blocks, columns), ids, self.seen, self.kind)
-            return
         if fits == len(ids):
             for low, high in self._ranges(columns):
                 part = run_lengths(marked(self.blocks, columns, low, high), columns)

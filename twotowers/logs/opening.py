@@ -1,8 +1,9 @@
 """The formats of click logs, each a file of `twotowers/logs/formats/`, and logs opened by them.
 
 A format's file has a function `read(path, *, ...)`, whose parameters are its settings. Its constant
-`LAYOUT` says in words what a row of such a log is, and `COUNTED = True` that it is a cell. No list
-is kept: a new file is a new format. Settings of the same name mean the same:
+`LAYOUT` says in words what a row of such a log is, `COUNTED = True` that it is a cell, and `TEXTS =
+True` that text may stand for whole numbers. No list is kept: a new file is a new format. Settings of
+the same name mean the same:
 
     columns          our name -> the file's. Other columns have our names, or usual ones
                      (`twotowers.logs.layouts.USUAL`)
@@ -19,16 +20,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 
-from twotowers.errors import InputError, check_choice, nearest
+from twotowers.errors import InputError, check_choice
 from twotowers.files.artefacts import Source
 from twotowers.logs.sessions import EQUAL, Stream, bias_features
 
@@ -38,27 +39,29 @@ RULE = re.compile(r"clicked\+([0-9]{1,4})", re.ASCII)
 
 @dataclass(frozen=True)
 class Format:
-    """A format: how to read a `Stream` of pages or, if `counted`, of cells, and a row in words."""
+    """A format: how to read a `Stream` of pages or, if `counted`, of cells, and a row in words.
+
+    `texts`: whether text may stand for whole numbers, as in a csv file.
+    """
 
     read: Callable[..., Stream]
     layout: str
     counted: bool = False
+    texts: bool = False
 
     @property
-    def settings(self) -> dict[str, str]:
-        """The annotation of each setting of the reader. Formats of pages also have `seen`."""
-        parameters = inspect.signature(self.read).parameters.values()
-        hints = {each.name: each.annotation for each in parameters if each.name != "path"}
-        hints |= {} if self.counted else {"seen": "str"}
-        return {
-            name: hint if isinstance(hint, str) else inspect.formatannotation(hint)
-            for name, hint in hints.items()
-        }
+    def settings(self) -> dict[str, Any]:
+        """The type of each setting of the reader. Formats of pages also have `seen`."""
+        hints = get_type_hints(self.read)
+        own = {name: hints.get(name, Any) for name in inspect.signature(self.read).parameters}
+        own |= {} if self.counted else {"seen": str}
+        return {name: kind for name, kind in own.items() if name != "path"}
 
 
 def _found(name: str) -> Format:
     module = import_module(f"twotowers.logs.formats.{name}")
-    return Format(module.read, module.LAYOUT, getattr(module, "COUNTED", False))
+    said = (getattr(module, name, False) for name in ("COUNTED", "TEXTS"))
+    return Format(module.read, module.LAYOUT, *said)
 
 
 FORMATS = {path.stem: _found(path.stem) for path in sorted(FOLDER.glob("[!_]*.py"))}
@@ -83,53 +86,6 @@ def open_log(path: Source, format: str, **settings: Any) -> Stream:
         return FORMATS[format].read(path, **settings)
     further = further_of(settings.pop("seen"))
     return only_seen(FORMATS[format].read(path, **settings), further)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _are_texts(values: Any) -> bool:
-    return isinstance(values, list | tuple) and all(map(_is_text, values))
-
-
-KINDS = {
-    "str": (_is_text, "text"),
-    "int": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a number"),
-    "bool": (lambda value: isinstance(value, bool), "true or false"),
-    "Sequence[str]": (_are_texts, "a list of names"),
-    "Mapping[str, str]": (
-        lambda value: isinstance(value, Mapping) and _are_texts([*value, *value.values()]),
-        "a mapping, our name: the file's",
-    ),
-}
-"""For each annotation of a parameter: the check of a value, and what is expected, in words."""
-
-
-def check_settings(format: str, settings: Any, field: str) -> None:
-    """InputError for a setting that the reader of a format does not have; it checks values itself.
-
-    Formats that are not of logs have no settings. `field` is the place of the settings, for
-    messages.
-    """
-    known = FORMATS[format].settings if format in FORMATS else {}
-    if not isinstance(settings, Mapping):
-        expected = ", ".join(known) or "none"
-        raise InputError(f"{settings!r} is not a mapping", field=field, expected=expected)
-    for name, value in settings.items():
-        if name not in known:
-            raise InputError(
-                f"format {format!r} has no setting {name!r}",
-                field=field,
-                expected=nearest(str(name), known) if known else "none",
-            )
-        fits, expected = KINDS.get(known[name].removesuffix(" | None"), (lambda _: True, ""))
-        if value is not None and not fits(value):
-            raise InputError(
-                f"{value!r} is not allowed", field=f"{field}: {name}", expected=expected
-            )
-    if settings.get("seen") is not None:
-        further_of(settings["seen"])
 
 
 def further_of(rule: object) -> int:

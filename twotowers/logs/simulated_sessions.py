@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from twotowers.files.columns import check_types
 from twotowers.logs.cells import Lane, Lookup, Pairs
 from twotowers.logs.counts import LONGEST_DENSE, Counts, lay_out
 from twotowers.logs.policies import NoisyOrder
-from twotowers.logs.sessions import page_batch, read_sessions, schema_of
+from twotowers.logs.sessions import page_batch, read_sessions
 from twotowers.logs.simulation import CHUNK, Sessions
 
 Sampler = Callable[..., np.ndarray]
@@ -71,17 +70,11 @@ def read_lane_sessions(
 
     For each split a log per lane, whose entries are indices into the `pairs` of the split.
     """
-    ids = {"query": pa.int64(), "documents": pa.list_(pa.int64())}
-    columns = {
-        name: pa.string() if isinstance(value, str) else pa.float64()
-        for name, value in lanes[0].items()
-    }
-    check_types(schema_of(path), ids | columns, path)
-    lookups = {split: Lookup(each, path) for split, each in pairs.items()}
+    lookups = {split: Lookup(each) for split, each in pairs.items()}
     batches_of = {split: [[] for _ in lanes] for split in pairs}
     for batch in read_sessions(path):
         splits = batch["split"].to_numpy(zero_copy_only=False)
-        values = {name: batch[name].to_numpy(zero_copy_only=False) for name in columns}
+        values = {name: batch[name].to_numpy(zero_copy_only=False) for name in lanes[0]}
         for split, lookup in lookups.items():
             for number, lane in enumerate(lanes):
                 rows = splits == split

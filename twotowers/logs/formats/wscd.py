@@ -8,11 +8,10 @@ text. NAVER's CLARA logs have the same form.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from twotowers.errors import InputError, check_choice
+from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.batches import opened_text
 from twotowers.logs.log import Log
@@ -21,33 +20,24 @@ from twotowers.logs.strays import Tally
 
 LAYOUT = "the text of WSCD 2012: lines of pages and of clicks"
 
-IDS = ("numbers", "text")
-NUMBER = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
+TEXTS = True
 LONGEST_LINE = 1 << 20
 PAGE, CLICK = "Q", "C"
 
 
-def read(
-    path: str | Path, *, ids: str = "numbers", strays: str = "drop", repeats: str = "drop"
-) -> Stream:
-    """Read the text, page by page, with `ids` 'numbers' for int64, or 'text' for any other ids.
-
-    The query is QueryID. The region is not kept.
-    """
-    check_choice(ids, IDS, field="ids")
+def read(path: str | Path, *, strays: str = "drop", repeats: str = "drop") -> Stream:
+    """Read the text, page by page. Ids are text. The query is QueryID. The region is not kept."""
     tally = Tally(path, strays=strays, repeats=repeats)
-    return Stream(page_batches(_Lines(Path(path), ids, tally).pages()), tally.seen)
+    return Stream(page_batches(_Lines(Path(path), tally).pages()), tally.seen)
 
 
 class _Lines:
     """Groups lines into result pages: the line of a page, then those of its clicks."""
 
-    def __init__(self, path: Path, ids: str, tally: Tally):
-        self.path, self.tally = path, tally
-        self.id = self._number if ids == "numbers" else self._text
-        self.line = 0
+    def __init__(self, path: Path, tally: Tally):
+        self.path, self.tally, self.line = path, tally, 0
 
-    def pages(self) -> Iterator[tuple[int | str, list, list[bool]]]:
+    def pages(self) -> Iterator[tuple[str, list, list[bool]]]:
         if not self.path.is_file():
             raise InputError("there is no such file", path=self.path, expected="lines of a log")
         session, query, documents, listed, at = None, None, None, [], 0
@@ -60,8 +50,8 @@ class _Lines:
                     if documents is not None:
                         yield from self._page(query, documents, listed, at)
                     session, at, listed = columns[0], self.line, []
-                    query = self.id(columns[3], "QueryID")
-                    documents = [self.id(each, "URL") for each in columns[5:]]
+                    query = self._id(columns[3], "QueryID")
+                    documents = [self._id(each, "URL") for each in columns[5:]]
                 elif kind == CLICK and len(columns) == 4:
                     if session is None or columns[0] != session:
                         raise self._error(
@@ -69,7 +59,7 @@ class _Lines:
                             "SessionID",
                             "clicks after the page of their session",
                         )
-                    listed.append(self.id(columns[3], "URLID"))
+                    listed.append(self._id(columns[3], "URLID"))
                 else:
                     raise self._error(
                         f"{line.rstrip()[:60]!r} was found",
@@ -85,12 +75,7 @@ class _Lines:
         if not self.tally.left_out(documents, f"line {line}"):
             yield query, documents, self.tally.page(documents, listed, f"line {line}")
 
-    def _number(self, text: str, field: str) -> int:
-        if not NUMBER.fullmatch(text):
-            raise self._error(f"{text[:40]!r} was found", field, "a whole number; or ids='text'")
-        return int(text)
-
-    def _text(self, text: str, field: str) -> str:
+    def _id(self, text: str, field: str) -> str:
         if not text:
             raise self._error("is empty", field, "an id")
         return text
