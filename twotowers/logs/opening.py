@@ -2,8 +2,8 @@
 
 A format's file has a function `read(path, *, ...)`, whose parameters are its settings. Its constant
 `LAYOUT` says in words what a row of such a log is, `COUNTED = True` that it is a cell, and `TEXTS =
-True` that text may stand for whole numbers. No list is kept: a new file is a new format. Settings of
-the same name mean the same:
+True` that text may stand for whole numbers. No list is kept: a new file is a new format. Settings
+of the same name mean the same:
 
     columns          our name -> the file's. Other columns have our names, or usual ones
                      (`twotowers.logs.layouts.USUAL`)
