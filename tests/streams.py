@@ -26,7 +26,9 @@ def cells_of(stream: Stream) -> pa.Table:
     position = np.arange(1, ends[-1] + 1) - np.repeat(ends - lengths, lengths)
     query = np.repeat(pages["query"].to_numpy(), lengths)
     once = np.ones(len(document), np.int64)
-    return count_cells(query, document, position, once, clicks.astype(np.int64), seen=stream.seen)
+    cells = {"query": query, "document": document, "position": position.astype(np.int32)}
+    cells |= {"impressions": once, "clicks": clicks.astype(np.int64)}
+    return count_cells(cells, stream.seen)
 
 
 def counts_by_cell(cells: pa.Table) -> dict[tuple, tuple[int, int]]:

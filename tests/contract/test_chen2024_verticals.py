@@ -2,8 +2,6 @@
 
 import itertools
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,10 +15,8 @@ COLUMNS = ("query", "document", "position", "v1", "v2")
 
 def log_of(rows):
     """A log of (query, document, position, v1, v2), each shown once."""
-    query, document, position, v1, v2 = (np.array(column) for column in zip(*rows, strict=True))
-    vertical = {"v1": pa.array(v1, pa.string()), "v2": pa.array(v2, pa.string())}
-    once = np.ones(len(rows), int)
-    return count_cells(query, document, position, once, 0 * once, vertical=vertical, seen={})
+    columns = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
+    return count_cells({**columns, "impressions": [1] * len(rows), "clicks": [0] * len(rows)}, {})
 
 
 def test_components_of_a_small_log():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -316,36 +316,13 @@ def run_lengths(keys: np.ndarray, columns: Columns) -> Part:
     return _numbers(key, columns), shown, clicks
 
 
-def count_cells(
-    query: np.ndarray,
-    document: np.ndarray,
-    position: np.ndarray,
-    impressions: np.ndarray,
-    clicks: np.ndarray,
-    *,
-    vertical: dict[str, pa.Array] | None = None,
-    seen: dict[str, int],
-) -> pa.Table:
-    """Add up impressions and clicks of equal (query, document, bias factors).
+def count_cells(columns: Mapping[str, Any], seen: Mapping[str, int]) -> pa.Table:
+    """Impressions and clicks of equal cells, added up: a table, sorted by its first columns.
 
     Args:
-        query, document: [rows] int64.
-        position: [rows] from 1.
-        impressions, clicks: [rows].
-        vertical: more columns of bias factors, text.
+        columns: what tells cells apart, and impressions and clicks: [rows] each.
         seen: other counts of the source, for the table's metadata.
-
-    Returns:
-        A table, sorted by its first columns, with query, document (int64), position
-        (int32), those of `vertical`, impressions, clicks (int64).
     """
-    columns = {
-        "query": pa.array(query, pa.int64()),
-        "document": pa.array(document, pa.int64()),
-        "position": pa.array(position, pa.int32()),
-        **(vertical or {}),
-        "impressions": pa.array(impressions, pa.int64()),
-        "clicks": pa.array(clicks, pa.int64()),
-    }
-    table = Counts.of_batches([pa.record_batch(columns)]).table()
+    counts = {name: pa.array(columns[name], pa.int64()) for name in COUNTS}
+    table = Counts.of_batches([pa.record_batch({**columns, **counts})]).table()
     return table.replace_schema_metadata({name: str(count) for name, count in seen.items()})

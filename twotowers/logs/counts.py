@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 Array = Any
 """A NumPy or a JAX array."""
 
 LONGEST_DENSE = 32
 """The longest lists that are held densely: 1,024 cells per query."""
-
-BITS = 20
-"""Of the number of a document on its list, and of a position."""
 
 
 @dataclass(frozen=True)
@@ -169,12 +167,6 @@ def _sorted(cell, shown, clicked):
 
 def added(one: Cells, other: Cells) -> Cells:
     """The counts of two logs of the same queries together."""
-    logs = one, other
-    keys = [(log.query << BITS | log.document) << BITS | log.position for log in logs]
-    key, row = np.unique(np.concatenate(keys), return_inverse=True)
-    impressions, clicks = (
-        np.bincount(row, np.concatenate([getattr(log, name) for log in logs])).astype(np.int64)
-        for name in ("impressions", "clicks")
-    )
-    pair, low = key >> BITS, (1 << BITS) - 1
-    return Cells(pair >> BITS, pair & low, key & low, impressions, clicks)
+    both = pd.concat([pd.DataFrame(vars(log)) for log in (one, other)])
+    cells = both.groupby(["query", "document", "position"], as_index=False).sum()
+    return Cells(*(cells[name].to_numpy() for name in cells))

@@ -204,18 +204,15 @@ def observed_splits(
             field="position",
             expected=f"1 to {positions}, the 'positions' of the experiment",
         )
-    query, document = _numbered(log)
-    pairs = log.groups(["query", "document"])[1]
-    lengths = np.bincount(query[pairs])
+    query, _ = log.groups(["query"])
+    pair, first = log.groups(["query", "document"])
+    lengths = np.bincount(query[first])
     length = max(int(lengths.max()), positions)
+    document = pair - (np.cumsum(lengths) - lengths)[query]
     cell = (query * length + document) * length + position - 1
-    shown, clicked = log.impressions, log.clicks
-    if len(log) < len(table):  # Bias features tell cells apart; here only positions do.
-        order = np.argsort(cell)
-        cell, shown, clicked = cell[order], shown[order], clicked[order]
     rng = stream("observed split", seed)
     counts = {}
-    for split, part in divided(shown, clicked, shares, rng=rng).items():
+    for split, part in divided(log.impressions, log.clicks, shares, rng=rng).items():
         kept = part[0] > 0
         rows = cell[kept], part[0][kept], part[1][kept]
         # Lists may be longer than the page.
@@ -236,12 +233,3 @@ def divided(
         clicks, others = clicks - drawn, others - (size - drawn)
         parts[split] = size, drawn
     return parts
-
-
-def _numbered(log: Counted) -> tuple[np.ndarray, np.ndarray]:
-    """[rows] numbers of the queries, and [rows] of the documents within their query."""
-    codes = [pd.factorize(log.columns[name])[0] for name in ("query", "document")]
-    pairs, pair = np.unique(codes[0] << 32 | codes[1], return_inverse=True)
-    query_of_pair = pairs >> 32
-    first = np.searchsorted(query_of_pair, query_of_pair)
-    return codes[0], (np.arange(len(pairs)) - first)[pair]

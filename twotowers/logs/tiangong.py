@@ -94,15 +94,15 @@ class _Pages(ElementTree.TreeBuilder):
                 path=self.path,
                 expected="<session>, <interaction> and <result> elements",
             )
-        return count_cells(
-            np.array(query),
-            np.array(document),
-            np.array(position),
-            np.ones(len(query), np.int64),
-            np.array(clicked),
-            vertical={name: pa.array(kind) for name, kind in zip(("v1", "v2"), kinds, strict=True)},
-            seen=self.tally.seen | self.seen,
-        )
+        columns = {
+            "query": np.array(query),
+            "document": np.array(document),
+            "position": np.array(position),
+            **dict(zip(("v1", "v2"), kinds, strict=True)),
+            "impressions": np.ones(len(query), np.int64),
+            "clicks": np.array(clicked),
+        }
+        return count_cells(columns, self.tally.seen | self.seen)
 
     def doctype(self, *declaration: object) -> None:
         raise self.error("declares a document type", "doctype", "plain elements, no entities")

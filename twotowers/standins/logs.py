@@ -218,12 +218,12 @@ def _log(
     """Draw the clicks, given their probability: [rankings, LENGTH]."""
     shape = shown.slot.shape
     views = np.broadcast_to(shown.views[:, None], shape)
-    return count_cells(
-        np.repeat(shown.query, LENGTH),
-        (shown.query[:, None] * law.documents + shown.slot).ravel(),
-        np.broadcast_to(np.arange(1, LENGTH + 1), shape).ravel(),
-        views.ravel(),
-        rng.binomial(views, probability).ravel(),
-        vertical=vertical,
-        seen=seen,
-    )
+    columns = {
+        "query": np.repeat(shown.query, LENGTH),
+        "document": (shown.query[:, None] * law.documents + shown.slot).ravel(),
+        "position": np.broadcast_to(np.arange(1, LENGTH + 1, dtype=np.int32), shape).ravel(),
+        **(vertical or {}),
+        "impressions": views.ravel(),
+        "clicks": rng.binomial(views, probability).ravel(),
+    }
+    return count_cells(columns, seen)

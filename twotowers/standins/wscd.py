@@ -89,15 +89,14 @@ def generate_log(*, sessions: int, seed: int) -> pa.Table:
     """The same pages as cells, in the layout of `twotowers.logs.counted.count_cells`."""
     columns = zip(*draw(stream(f"{NAME} stand-in", seed), sessions), strict=True)
     query, documents, clicks = (np.concatenate(column) for column in columns)
-    position = np.broadcast_to(np.arange(1, LENGTH + 1), documents.shape)
-    return count_cells(
-        np.repeat(query, LENGTH),
-        documents.ravel(),
-        position.ravel(),
-        np.ones(documents.size, np.int64),
-        clicks.ravel().astype(np.int64),
-        seen={"sessions": sessions, "pages": sessions},
-    )
+    cells = {
+        "query": np.repeat(query, LENGTH),
+        "document": documents.ravel(),
+        "position": np.tile(np.arange(1, LENGTH + 1, dtype=np.int32), len(query)),
+        "impressions": np.ones(documents.size, np.int64),
+        "clicks": clicks.ravel().astype(np.int64),
+    }
+    return count_cells(cells, {"sessions": sessions, "pages": sessions})
 
 
 def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> None:
