@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.files.rankings import read_rankings, write_rankings
@@ -70,9 +69,3 @@ def test_annotations_are_measured_as_a_loop_measures_them(files):
     assert found["ndcg@10"] == pytest.approx(np.mean(shares), rel=1e-5)
     assert 0 < found["mrr@10"] <= 1
     assert measure(Fitted(scores=None), split, 0, judged) == []
-
-
-def test_a_document_without_features_is_refused(files, tmp_path):
-    write_documents(tmp_path / "few.parquet", [(np.arange(3), np.zeros((3, WIDTH)))])
-    with pytest.raises(InputError, match="has no features"):
-        observed(files | {DOCUMENTS: tmp_path / "few.parquet"})

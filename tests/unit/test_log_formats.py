@@ -66,19 +66,12 @@ def test_pages_in_many_files(tmp_path):
     assert str(wrong) in str(error.value)
 
 
-def test_pages_of_other_names_with_lanes_and_bias_features(tmp_path):
-    path = write_table(
-        tmp_path,
-        q=[BEYOND],
-        shown=[["é", BEYOND]],
-        hit=[[0, 1]],
-        part=["test"],
-        h=[[3, 4]],
-        t=[0.5],
-    )
+def test_pages_of_other_names_with_bias_features(tmp_path):
+    lists = {"shown": [["é", BEYOND]], "hit": [[0, 1]], "h": [[3, 4]]}
+    path = write_table(tmp_path, q=[BEYOND], part=["test"], **lists)
     columns = {"query": "q", "documents": "shown", "clicks": "hit", "split": "part", "height": "h"}
-    found, _ = taken(path, "pages", columns=columns, lanes=["t"], bias=["height"])
-    page = {"t": 0.5, "split": "test", "query": BEYOND, "documents": ["é", BEYOND]}
+    found, _ = taken(path, "pages", columns=columns, bias=["height"])
+    page = {"split": "test", "query": BEYOND, "documents": ["é", BEYOND]}
     assert found == [page | {"clicks": [False, True], "height": [3, 4]}]
 
 
@@ -152,15 +145,14 @@ def test_pages_need_known_columns(tmp_path):
     ],
 )
 def test_the_name_of_one_column_changes_no_other(tmp_path, format, name, columns):
-    ids = {"split": ["test"] * 2, "user": ["u", "u"], "query": [7, 7], "strength": [1, 1]}
+    ids = {"split": ["test"] * 2, "user": ["u", "u"], "query": [7, 7]}
     shown = {"document": ["b", "a"], "position": [2, 1], "clicks": [0, 1], "height": [3, 4]}
     shown |= {"session": ["s", "s"], "impressions": [1, 1]}
     if format == "pages":
         shown = {"documents": [["b", "a"], ["c"]], "clicks": [[0, 1], [0]], "height": [[3, 4], [5]]}
     theirs = {ours: columns.get(ours, ours) for ours in ids | shown}
-    further = {"lanes": ["strength"], "bias": ["height"]}
     path = write_table(tmp_path, **{theirs[ours]: each for ours, each in (ids | shown).items()})
-    expected = taken(path, format, **further)
+    expected = taken(path, format, bias=["height"])
     page = expected[0][0]
     assert (page["split"], page["query"]) == ("test", 7)
     assert "position" in page or page["documents"] == (
@@ -169,7 +161,7 @@ def test_the_name_of_one_column_changes_no_other(tmp_path, format, name, columns
     table = pq.read_table(path)
     other = [f"{each}_" if each == theirs[name] else each for each in table.column_names]
     pq.write_table(table.rename_columns(other), path)
-    assert taken(path, format, columns={name: theirs[name] + "_"}, **further) == expected
+    assert taken(path, format, columns={name: theirs[name] + "_"}, bias=["height"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -177,11 +169,9 @@ def test_the_name_of_one_column_changes_no_other(tmp_path, format, name, columns
     [
         ("rows", {"columns": {"quary": "query"}}, "'quary' is not read .*did you mean 'query'"),
         ("rows", {"bias": ["position"]}, "position: is the name of another column"),
-        ("rows", {"lanes": ["session"]}, "session: is the name of another column"),
         ("cells", {"bias": ["document"]}, "document: is the name of another column"),
-        ("cells", {"lanes": ["t"], "bias": ["t"]}, "t: is named twice"),
+        ("cells", {"bias": ["t", "t"]}, "t: is named twice"),
         ("pages", {"bias": ["impressions"]}, "impressions: is the name of another column"),
-        ("pages", {"lanes": ["split"]}, "split: is the name of another column"),
         ("sessions", {"bias": ["position"]}, "position: is the name of another column"),
     ],
 )

@@ -61,8 +61,6 @@ def test_tabs_at_the_end_of_a_line_are_no_ids(tmp_path):
         ([(5, 0, "Q", 7, 1, 3), (5, 0, "X", 3)], 2, "TypeOfAction"),
         ([(5, 0, "C", 7)], 1, "SessionID"),
         ([(5, 0, "Q", 7, 1, 3), (6, 0, "C", 3)], 2, "SessionID"),
-        ([(5, 0, "Q", 7, 1, "x")], 1, "URL"),
-        ([(5, 0, "Q", "07", 1, 3)], 1, "QueryID"),
         ([], None, None),
     ],
 )

@@ -55,7 +55,7 @@ def test_wscd_and_back(log, tmp_path):
     assert parsed(out) == list(
         zip(PAGES["query"], PAGES["documents"], PAGES["clicks"], strict=True)
     )
-    to_sessions(out, tmp_path / "back.parquet", format="wscd", ids="text")
+    to_sessions(out, tmp_path / "back.parquet", format="wscd")
     assert read(tmp_path / "back.parquet") == PAGES
 
 

@@ -190,13 +190,6 @@ def test_documents_are_read_as_they_were_written(tmp_path):
     assert write_documents(tmp_path / "documents.parquet", batches) == 50
     found = read_documents(tmp_path / "documents.parquet")
     np.testing.assert_array_equal(found.features[found.rows(document)], features)
-    with pytest.raises(InputError, match="99 has no features"):
-        found.rows(np.array([3, 99]))
-    with pytest.raises(InputError, match="-1 has no features"):
-        found.rows(np.array([-1]))
-    write_documents(tmp_path / "twice.parquet", [batches[0], batches[0]])
-    with pytest.raises(InputError, match="occurs twice"):
-        read_documents(tmp_path / "twice.parquet")
 
 
 # Through the pipeline's jobs.
