@@ -63,17 +63,6 @@ def test_every_session_shows_each_document_once_and_fills_each_position_once(
         before = shuffled
 
 
-def test_temperature_zero_is_the_policy_exactly():
-    traffic = Traffic(
-        LENGTHS, sessions=50, temperatures=[0, 1], length=LENGTH, rng=np.random.default_rng(0)
-    )
-    expected = np.zeros((2, LENGTH, LENGTH), int)
-    for query, size in enumerate(LENGTHS):
-        for position in range(size):
-            expected[query, ORDER[query, position], position] = traffic.visits[query]
-    np.testing.assert_array_equal(tabled(traffic.impressions(ORDER, 0), expected.shape), expected)
-
-
 @pytest.mark.parametrize("size", [1, 2, 255, 256, 257, 300])
 def test_random_rankings_are_permutations_of_any_length(size):
     rankings = random_rankings(3, size, rng=np.random.default_rng(0))

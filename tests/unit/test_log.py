@@ -61,12 +61,10 @@ def check(counts: Counts, rows: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 16 * 350])
-@pytest.mark.parametrize(("widest", "few"), [(logs.WIDEST, 0), (3000, 0), (3000, logs.FEW)])
+@pytest.mark.parametrize("widest", [logs.WIDEST, 3000])
 @pytest.mark.parametrize("kind", IDS)
-def test_counts_are_those_of_a_group_by(kind, widest, few, memory, monkeypatch):
-    """In one block and in many, in memory and in a file, with keys that hold few columns, and by a
-    table of all keys."""
-    monkeypatch.setattr(logs, "FEW", few)
+def test_counts_are_those_of_a_group_by(kind, widest, memory, monkeypatch):
+    """In one block and in many, in memory and in a file, and with keys that hold few columns."""
     monkeypatch.setattr(counted, "SIZE", 100)
     for module in (logs, counted):
         monkeypatch.setattr(module, "WIDEST", widest)

@@ -3,11 +3,9 @@
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twotowers.errors import InputError
 from twotowers.logs.cells import LaneLog, Pairs, cells_schema, read_logs, write_logs
 from twotowers.logs.counts import Cells
 
@@ -99,23 +97,3 @@ def test_cells_stand_where_the_lists_say(tmp_path):
     counts = read(path)
     assert counts.impressions.tolist() == [[[[5, 0], [0, 5]], [[9, 0], [0, 0]]]]
     assert counts.clicks.tolist() == [[[[0, 0], [0, 2]], [[1, 0], [0, 0]]]]
-
-
-ROW = (7, 4, 1, 5, 2)
-
-
-@pytest.mark.parametrize(("query", "document"), [(8, 0), (7, 1), (3, 4), (99, 99)])
-def test_a_pair_that_is_not_in_the_rankings(tmp_path, query, document):
-    path, said = tmp_path / "log.parquet", f"query {query}, document {document} is not in the rank"
-    write_table(path, [(3, 0, 1, 9, 1), (query, document, 1, 5, 2)])
-    with pytest.raises(InputError, match=said) as caught:
-        read(path)
-    assert str(path) in str(caught.value)
-
-
-def test_a_missing_column_is_named(tmp_path):
-    path = tmp_path / "log.parquet"
-    write_table(path, [ROW])
-    pq.write_table(pq.read_table(path).drop(["clicks"]), path)
-    with pytest.raises(InputError, match="clicks: the column is missing"):
-        read(path)

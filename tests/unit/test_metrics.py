@@ -1,12 +1,10 @@
-"""nDCG and MRR against closed forms, a loop over ranks, and Rax."""
+"""nDCG and MRR against closed forms and Rax; ARP."""
 
 from itertools import permutations
 
 import numpy as np
 import pytest
 import rax
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from twotowers.claims.metrics import arp, correlation, dcg, mrr, ndcg, shown_arp
 from twotowers.logs.counts import Counts
@@ -18,42 +16,6 @@ def one(metric, scores, labels, where=None, **options) -> float:
     where = np.ones(len(scores), bool) if where is None else np.asarray(where, bool)
     labels = np.array([labels], np.float32)
     return metric(np.array([scores], np.float32), labels, where=where[None], **options).item()
-
-
-def naive_ndcg(scores, labels, topn):
-    """A loop over ranks, in float64."""
-    order = sorted(range(len(scores)), key=lambda d: -scores[d])
-    gain = [2.0 ** labels[d] - 1 for d in order]
-    dcg = sum(g / log2(1 + rank) for rank, g in enumerate(gain[:topn], start=1))
-    best = sum(
-        g / log2(1 + rank) for rank, g in enumerate(sorted(gain, reverse=True)[:topn], start=1)
-    )
-    return dcg / best if best > 0 else 0.0
-
-
-def naive_mrr(scores, labels, topn):
-    order = sorted(range(len(scores)), key=lambda d: -scores[d])
-    for rank, document in enumerate(order[:topn], start=1):
-        if labels[document] >= 1:
-            return 1 / rank
-    return 0.0
-
-
-def test_ndcg_closed_form():
-    # Ranked: labels 0, 3, 1.
-    dcg = 7 / log2(3) + 1 / log2(4)
-    ideal = 7 / log2(2) + 1 / log2(3)
-    assert one(ndcg, [2.0, 3.0, 1.0], [3, 0, 1]) == pytest.approx(dcg / ideal, rel=1e-6)
-
-
-def test_dcg_closed_form():
-    found = one(dcg, [2.0, 3.0, 1.0], [3, 0, 1])
-    assert found == pytest.approx(7 / log2(3) + 1 / log2(4), rel=1e-6)
-    # Padding and what is ranked below the first `topn` count nothing.
-    assert one(dcg, [2.0, 3.0, 1.0], [3, 0, 1], topn=2) == pytest.approx(7 / log2(3), rel=1e-6)
-    assert one(dcg, [9.0, 3.0, 1.0], [3, 2, 1], where=[0, 1, 1]) == pytest.approx(
-        3 / log2(2) + 1 / log2(3), rel=1e-6
-    )
 
 
 def test_no_relevant_document_counts_zero_not_one():
@@ -72,23 +34,8 @@ def test_ranks_in_closed_form(rank):
     assert one(ndcg, scores, alone) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("topn", [1, 3, 10, 50])
-def test_random_lists_against_naive(topn):
-    rng = np.random.default_rng(0)
-    lengths = rng.integers(1, 20, 40)
-    where = np.arange(20) < lengths[:, None]
-    # Permutations: no ties.
-    scores = rng.permuted(np.tile(np.arange(20.0), (40, 1)), axis=1)
-    labels = np.where(where, rng.integers(0, 5, where.shape) * rng.integers(0, 2, where.shape), 0)
-    for metric, naive in [(ndcg, naive_ndcg), (mrr, naive_mrr)]:
-        expected = [
-            naive(s[:n], y[:n], topn) for s, y, n in zip(scores, labels, lengths, strict=True)
-        ]
-        result = metric(scores, labels.astype(np.float32), where=where, topn=topn)
-        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-7)
-
-
-def test_rax_finds_the_same():
+@pytest.mark.parametrize("topn", [1, 5, 50])
+def test_rax_finds_the_same(topn):
     rng = np.random.default_rng(1)
     where = rng.random((50, 12)) < 0.7
     # No ties, since Rax ranks these in their order; infinite scores; labels that are not whole.
@@ -96,8 +43,8 @@ def test_rax_finds_the_same():
     labels = rng.choice([0.0, 0.5, 1.0, 4.0], where.shape).astype(np.float32)
     for ours, name in [(ndcg, "ndcg"), (dcg, "dcg"), (mrr, "mrr")]:
         metric = getattr(rax, f"{name}_metric")
-        theirs = metric(scores, labels, where=where, topn=5, reduce_fn=None)
-        np.testing.assert_allclose(ours(scores, labels, where=where, topn=5), theirs, rtol=1e-5)
+        theirs = metric(scores, labels, where=where, topn=topn, reduce_fn=None)
+        np.testing.assert_allclose(ours(scores, labels, where=where, topn=topn), theirs, rtol=1e-5)
 
 
 @pytest.mark.parametrize("metric", [ndcg, dcg, mrr, arp])
@@ -118,23 +65,6 @@ def test_scores_that_are_no_numbers_rank_last_but_ahead_of_padding():
     assert one(dcg, [np.nan, 1.0, 9.0], [1, 0, 0], where=[1, 1, 0]) == pytest.approx(1 / log2(3))
 
 
-@settings(max_examples=25)
-@given(
-    st.lists(st.integers(0, 4), min_size=1, max_size=6),
-    st.floats(-1e6, 1e6, width=32),
-    st.integers(0, 4),
-    st.randoms(use_true_random=False),
-)
-def test_padding_changes_nothing(labels, junk_score, junk_label, random):
-    scores = list(range(len(labels)))
-    random.shuffle(scores)
-    extra = 8 - len(labels)
-    where = [True] * len(labels) + [False] * extra
-    for metric, naive in [(ndcg, naive_ndcg), (mrr, naive_mrr)]:
-        padded = one(metric, scores + [junk_score] * extra, labels + [junk_label] * extra, where)
-        assert padded == pytest.approx(naive(scores, labels, 10), rel=1e-5)
-
-
 def test_correlation_is_pearsons_and_nan_without_variance():
     rng = np.random.default_rng(0)
     truth, found = rng.random(30), rng.random((4, 30))
@@ -151,19 +81,7 @@ def test_arp_closed_form():
     assert one(arp, [3, 2, 1], [2, 0, 0]) == 1
     assert one(arp, [1, 2, 3], [1, 0, 0]) == 3
     assert one(arp, [1, 2, 3], [0, 0, 0]) == 0
-
-
-def test_arp_of_a_random_order_is_the_middle():
-    rng = np.random.default_rng(0)
-    scores = rng.random((4000, 9))
-    labels = np.tile([4, 1, 0, 0, 2, 0, 0, 1, 0], (4000, 1))
-    mean = arp(scores, labels, where=np.ones((4000, 9), bool)).mean()
-    assert mean == pytest.approx(5, abs=0.1)
-
-
-def test_arp_does_not_count_padding():
-    where = np.array([[True, True, False]])
-    assert arp(np.array([[1.0, 2, 9]]), np.array([[3, 1, 4]]), where=where) == 1.75
+    assert one(arp, [1, 2, 9], [3, 1, 4], where=[1, 1, 0]) == 1.75
 
 
 @pytest.mark.parametrize("listed", [False, True])

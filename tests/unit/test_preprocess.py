@@ -15,7 +15,7 @@ from twotowers.datasets.preprocess import (
     signed_log1p,
 )
 from twotowers.errors import InputError
-from twotowers.files.rankings import Rankings, rank
+from twotowers.files.rankings import Rankings
 
 
 def ragged(*labels, width=3) -> Rankings:
@@ -55,18 +55,6 @@ def test_rescale_labels():
     assert rescale_labels(np.array([0, 1, 2], np.float32), 2).tolist() == [0, 2, 4]
     assert rescale_labels(np.array([0, 3, 4], np.float32), 4).tolist() == [0, 3, 4]
     assert rescale_labels(np.array([1.0]), 2).dtype == np.float32
-
-
-def test_lists_are_cut_by_label_with_ties_in_file_order():
-    lists = ragged([0, 2, 1, 2, 1], [1], [0, 0, 3])
-    result = rank(lists, lists.label, top=3)
-    assert as_lists(result) == [
-        (10, [1, 3, 2], [2, 2, 1]),
-        (20, [0], [1]),
-        (30, [2, 0, 1], [3, 0, 0]),
-    ]
-    # The features moved with their documents.
-    assert result.features[:, 0].tolist() == [3, 9, 6, 15, 24, 18, 21]
 
 
 LABELS = st.lists(

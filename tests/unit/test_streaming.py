@@ -1,11 +1,5 @@
 """Towers trained on pages that memory does not hold; and fits that go on after they were killed."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-
 import jax
 import numpy as np
 import pandas as pd
@@ -18,7 +12,6 @@ from twotowers.files import checkpoints
 from twotowers.fitting import streaming
 from twotowers.logs import page_stream
 from twotowers.logs.page_stream import Lookup, PageStream
-from twotowers.root import ROOT
 
 PAGES, QUERIES, SHOWN = 3_000, 20, 3
 TRAINING = {"epochs": 4, "learning_rate": 0.02, "batch": 64, "patience": 9, "min_delta": 0}
@@ -115,35 +108,6 @@ def test_streamed_as_good_as_in_memory_and_it_is_said(files, streamed):
         training=TRAINING,
     )
     assert "counts are fitted: " in str(counted)
-
-
-KILLED = """
-import sys
-import tests.unit.conftest  # It decides how programs are compiled.
-from tests.unit.test_streaming import SMALL, fitted
-from twotowers.fitting import streaming
-from twotowers.logs import page_stream
-vars(page_stream).update(SMALL)
-streaming.PIECE, streaming.SECONDS = 640, 0
-log, features, kept = sys.argv[1:]
-fitted({"log": log, "features": features}, checkpoint=kept)
-"""
-
-
-def test_a_killed_fit_goes_on_with_the_same_parameters(files, streamed, tmp_path):
-    kept = tmp_path / "state"
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, files["log"], files["features"], str(kept)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    file = tmp_path / "state.0"
-    while not file.exists() and process.poll() is None:
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    assert parameters(fitted(files, checkpoint=kept)) == parameters(streamed)
-    assert not file.exists()
 
 
 class Killed(Exception):

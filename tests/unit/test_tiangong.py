@@ -87,15 +87,6 @@ def test_equals_a_naive_reader(tmp_path_factory, drawn):
     assert counts_by_cell(read_tiangong(path)) == naive(path)
 
 
-def test_types(tmp_path):
-    log = read_tiangong(write(tmp_path, sessions(page(1, [result(1, 5, "30000701#131")]))))
-    types = [str(log.schema.field(name).type) for name in log.column_names]
-    assert log.column_names == [*COLUMNS, "impressions", "clicks"]
-    assert types[:3] == ["int64", "int64", "int32"]
-    assert types[3:5] == ["string"] * 2
-    assert types[5:] == ["int64", "int64"]
-
-
 def test_repeated_clicks_and_clicks_off_the_page_are_named(tmp_path):
     shown = [result(1, 5), result(2, 6)]
     text = sessions(page(1, shown, [2, 2, 7]), page(1, shown, [1]), page(1, []))
@@ -108,15 +99,6 @@ def test_repeated_clicks_and_clicks_off_the_page_are_named(tmp_path):
         "clicks": 4,
         "repeated_clicks": 1,
         "clicks_off_page": 1,
-    }
-
-
-def test_a_document_may_be_on_a_page_twice(tmp_path):
-    shown = [result(1, 46, "11002401#151"), result(2, 46, "11002501#250")]
-    log = read_tiangong(write(tmp_path, sessions(page(8, shown, [2]))))
-    assert counts_by_cell(log) == {
-        (8, 46, 1, "11002401", "151"): (1, 0),
-        (8, 46, 2, "11002501", "250"): (1, 1),
     }
 
 
