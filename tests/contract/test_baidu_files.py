@@ -20,8 +20,8 @@ from twotowers.experiment.paper import load_paper
 from twotowers.files.yamls import read_yaml
 from twotowers.jobs.encode import encode as standins_vectors
 from twotowers.jobs.fit import fit_setting
-from twotowers.logs import baidu_lines
 from twotowers.logs.described import read_documents
+from twotowers.logs.formats import baidu
 from twotowers.logs.formats.baidu import EMBEDDING, LEXICAL, shown_texts
 from twotowers.root import ROOT
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, IDS, LOG, PAGES, TEXTS
@@ -47,7 +47,7 @@ def with_vectors(batches, *, width=WIDTH):
 
 def lines_of(batches):
     """Lines as Baidu published them, with their placeholders."""
-    titles = {(EMPTY,): baidu_lines.EMPTY, SEARCHED: baidu_lines.SEARCHED}
+    titles = {(EMPTY,): baidu.EMPTY, SEARCHED: baidu.SEARCHED}
     before = None
     for row in (row for batch in batches for row in batch.to_pylist()):
         title, *texts = (

@@ -367,29 +367,37 @@ def test_all_faults_of_a_layout_are_in_one_refusal(log, tmp_path, capsys):
 # Files as other programs write them
 
 
-def packed(path, codec, text):
-    with pa.CompressedOutputStream(str(path), codec) as file:
-        file.write(text.encode())
+def as_csv(**how):
+    return lambda log, to: log.to_csv(to, **{"index": False, **how})
 
 
-def nested(folder, log):
+def as_text(change):
+    return lambda log, to: to.write_text(change(log.to_csv(index=False)))
+
+
+def as_json(log, to):
+    log.to_json(to, orient="records", lines=True)
+
+
+def packed(codec, write):
+    def pack(log, to):
+        with pa.CompressedOutputStream(str(to), codec) as file:
+            write(log, file)
+
+    return pack
+
+
+def parts(log, folder):
+    """Two files, with an empty one between them."""
+    folder.mkdir()
+    for part, rows in enumerate((log[:7000], log[:0], log[7000:])):
+        rows.to_csv(folder / f"part-{part}.csv", index=False, header=len(rows) > 0)
+
+
+def nested(log, folder):
     for day, rows in enumerate((log[:7000], log[7000:])):
         (folder / f"dt=2024-03-0{day}").mkdir(parents=True)
         rows.to_parquet(folder / f"dt=2024-03-0{day}" / "part-0.parquet", index=False)
-    return folder
-
-
-def with_empty_part(folder, log):
-    folder.mkdir()
-    for part, rows in enumerate((log[:7000], log[7000:])):
-        rows.to_csv(folder / f"part-{2 * part}.csv", index=False)
-    (folder / "part-1.csv").touch()
-    return folder
-
-
-def written(path, write, *arguments, **options):
-    write(path, *arguments, **options)
-    return path
 
 
 def as_pages(log):
@@ -408,74 +416,62 @@ def padded(log):
     return pages.rename(columns={"query": "query_id", "documents": "query_doc_ids"})
 
 
+def as_parquet(column, values):
+    def write(log, to):
+        place = log.columns.get_loc(column)
+        pq.write_table(pa.table(log).set_column(place, column, values(log[column])), to)
+
+    return write
+
+
 LISTS = {
     "bars": lambda each: "|".join(map(str, each)),
     "Python": lambda each: str([f"{one}" for one in each]),
     "JSON": lambda each: json.dumps(each),
 }
 FILES = {
-    "semicolons": lambda at, log: written(at / "log.csv", lambda to: log.to_csv(to, sep=";")),
-    "decimal commas": lambda at, log: written(
-        at / "log.csv",
-        lambda to: log.astype({"position": float}).to_csv(to, sep=";", decimal=",", index=False),
+    "semicolons": ("log.csv", as_csv(sep=";", index=True)),
+    "decimal commas": (
+        "log.csv", lambda log, to: as_csv(sep=";", decimal=",")(log.astype({"position": float}), to)
     ),
-    "bars": lambda at, log: written(at / "log.csv", lambda to: log.to_csv(to, sep="|")),
-    "utf-16": lambda at, log: written(
-        at / "log.csv", lambda to: log.to_csv(to, index=False, encoding="utf-16")
-    ),
-    "a comment": lambda at, log: written(
-        at / "log.csv", lambda to: to.write_text("# of 2024, by us\n" + log.to_csv(index=False))
-    ),
-    "spaces": lambda at, log: written(
-        at / "log.csv", lambda to: to.write_text(log.to_csv(index=False).replace(",", ", "))
-    ),
-    "upper case": lambda at, log: written(at / "LOG.CSV", lambda to: log.to_csv(to, index=False)),
-    "zstd": lambda at, log: written(at / "log.csv.zst", packed, "zstd", log.to_csv(index=False)),
-    "bz2": lambda at, log: written(at / "log.csv.bz2", packed, "bz2", log.to_csv(index=False)),
-    "gzip without a name": lambda at, log: written(
-        at / "log.csv", packed, "gzip", log.to_csv(index=False)
-    ),
-    "folders in a folder": lambda at, log: nested(at / "hive", log),
-    "a pattern of folders": lambda at, log: nested(at / "hive", log) / "dt=*" / "*.parquet",
-    "an empty part": lambda at, log: with_empty_part(at / "parts", log),
-    "rows of JSON": lambda at, log: written(
-        at / "log.ndjson", lambda to: log.to_json(to, orient="records", lines=True)
-    ),
-    "packed rows of JSON": lambda at, log: written(
-        at / "log.jsonl.gz", packed, "gzip", log.to_json(orient="records", lines=True)
-    ),
-    "pages of JSON": lambda at, log: written(
-        at / "log.ndjson", lambda to: as_pages(log).to_json(to, orient="records", lines=True)
-    ),
+    "bars": ("log.csv", as_csv(sep="|")),
+    "utf-16": ("log.csv", as_csv(encoding="utf-16")),
+    "a comment": ("log.csv", as_text(lambda text: f"# of 2024, by us\n{text}")),
+    "spaces": ("log.csv", as_text(lambda text: text.replace(",", ", "))),
+    "upper case": ("LOG.CSV", as_csv()),
+    "zstd": ("log.csv.zst", packed("zstd", as_csv())),
+    "bz2": ("log.csv.bz2", packed("bz2", as_csv())),
+    "gzip without a name": ("log.csv", packed("gzip", as_csv())),
+    "folders in a folder": ("hive", nested),
+    "an empty part": ("parts", parts),
+    "rows of JSON": ("log.ndjson", as_json),
+    "packed rows of JSON": ("log.jsonl.gz", packed("gzip", as_json)),
+    "pages of JSON": ("log.ndjson", lambda log, to: as_json(as_pages(log), to)),
     **{
-        f"lists, {name}": lambda at, log, lists=lists: written(
-            at / "log.csv", lambda to: joined(as_pages(log), lists).to_csv(to, index=False)
+        f"lists, {name}": (
+            "log.csv", lambda log, to, of=of: joined(as_pages(log), of).to_csv(to, index=False)
         )
-        for name, lists in LISTS.items()
+        for name, of in LISTS.items()
     },
-    "decimal ids": lambda at, log: written(
-        at / "log.parquet",
-        lambda to: pq.write_table(
-            pa.table(log).set_column(
-                1, "query", pa.array(log["query"]).cast(pa.decimal128(19)).cast(pa.decimal128(9))
-            ),
-            to,
+    "decimal ids": (
+        "log.parquet",
+        as_parquet(
+            "query", lambda ids: pa.array(ids).cast(pa.decimal128(19)).cast(pa.decimal128(9))
         ),
     ),
-    "binary text": lambda at, log: written(
-        at / "log.parquet",
-        lambda to: pq.write_table(
-            pa.table(log).set_column(0, "session", pa.array(map(b"%d".__mod__, log["session"]))),
-            to,
-        ),
+    "binary text": (
+        "log.parquet", as_parquet("session", lambda ids: pa.array(map(b"%d".__mod__, ids)))
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", FILES)
 def test_files_as_other_programs_write_them(log, kind, tmp_path):
-    found = cells(tt.read_log(FILES[kind](tmp_path, log)))
-    assert sorted([*map(int, row)] for row in found) == cells(tt.read_log(log))
+    name, write = FILES[kind]
+    write(log, tmp_path / name)
+    for path in (name, "hive/dt=*/*.parquet") if name == "hive" else (name,):
+        found = cells(tt.read_log(tmp_path / path))
+        assert sorted([*map(int, row)] for row in found) == cells(tt.read_log(log))
 
 
 def test_pages_padded_with_0_are_read_without_it(log, tmp_path):
