@@ -28,7 +28,7 @@ def test_wscd_clicks_are_of_the_latest_page_of_their_session(tmp_path):
         (7, [30], [False]),
     ]
     assert seen == {"pages": 3, "clicks": 3, "repeated_clicks": 1, "clicks_off_page": 1}
-    assert "line 4: 30 is clicked and not" in str(refused(path, "wscd", strays="error"))
+    assert "line 4: '30' is clicked and not" in str(refused(path, "wscd", strays="error"))
 
 
 def test_a_page_that_lists_a_document_twice_is_left_out_and_counted(tmp_path):
@@ -38,7 +38,7 @@ def test_a_page_that_lists_a_document_twice_is_left_out_and_counted(tmp_path):
     found, seen = taken(path, "wscd")
     assert [(page["documents"], page["clicks"]) for page in found] == [([3, 4], [False, True])]
     assert [seen[name] for name in ("pages_left_out", "pages", "clicks")] == [2, 1, 1]
-    assert "line 1: 3 is listed twice" in str(refused(path, "wscd", repeats="error"))
+    assert "line 1: '3' is listed twice" in str(refused(path, "wscd", repeats="error"))
     sample = tmp_path / "trainSample"
     sample.write_text("1_0\t5,6,5 : 5; 1_0\t5,6 : 6")
     found, seen = taken(sample, "yandex")

@@ -296,8 +296,7 @@ def test_damaged_files(tmp_path):
     path = tmp_path / "ubi.ndjson"
     path.write_text(json.dumps(QUERIES[0]) + '\n{"query_id": "a", \n')
     assert "cannot be read" in str(refused(path, "ubi"))
-    with pytest.raises(InputError, match="there is no such file"):
-        taken(tmp_path / "none.ndjson", "ubi")
+    assert "cannot be read" in str(refused(tmp_path / "none.ndjson", "ubi"))
 
 
 def as_ubi(rows):

@@ -149,7 +149,9 @@ def opened_text(path: str | Path, *, encoding: str) -> Iterator[TextIO]:
     try:
         with gzip.open(path, "rt", **how) if packed else open(path, **how) as file:
             yield file
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", path=path, expected="a file of text") from error
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot be read: {error}", path=path, expected="gzip") from error
 
 

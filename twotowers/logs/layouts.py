@@ -166,8 +166,6 @@ def recognised(
     """The layout of a log; `columns`, our name -> the file's, as far as they are known."""
     given = dict(columns or {})
     first = files_of(path)[0]
-    if isinstance(first, Path) and not first.is_file():
-        raise InputError("there is no such file", path=path, expected="a click log")
     known = format not in (None, *TABLES) and not given  # Its reader knows its columns, if any.
     if known or not (is_table(first) or (is_json(first) and _is_rows(first))):
         return Layout(format or _of_text(first), given)

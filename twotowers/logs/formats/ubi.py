@@ -79,9 +79,6 @@ def read(
     actions = check_names(actions, field="actions", of="actions", example=CLICKS[0])
     tally = Tally(path, strays=strays, repeats=repeats)
     files = files_of(path)
-    for file in files:
-        if isinstance(file, Path) and not file.is_file():
-            raise InputError("there is no such file", path=file, expected="UBI")
     stream = Stream((), tally.seen)
     stream.batches = _batches(files, path, actions, shown, keys, tally, stream)
     return stream
@@ -184,7 +181,9 @@ def _add(connection, file: Path | Frame) -> None:
         connection.execute(ADD.format(records=source, moment=MOMENT))
     except (duckdb.InvalidInputException, duckdb.IOException) as error:
         raise InputError(
-            f"cannot be read: {str(error)[:200]}", path=file, expected="a JSON object per line"
+            f"cannot be read: {str(error).splitlines()[0][:200]}",
+            path=file,
+            expected="a JSON object per line",
         ) from error
 
 

@@ -22,66 +22,53 @@ LAYOUT = "the text of WSCD 2012: lines of pages and of clicks"
 
 TEXTS = True
 LONGEST_LINE = 1 << 20
-PAGE, CLICK = "Q", "C"
 
 
 def read(path: str | Path, *, strays: str = "drop", repeats: str = "drop") -> Stream:
     """Read the text, page by page. Ids are text. The query is QueryID. The region is not kept."""
     tally = Tally(path, strays=strays, repeats=repeats)
-    return Stream(page_batches(_Lines(Path(path), tally).pages()), tally.seen)
+    return Stream(page_batches(_pages(Path(path), tally)), tally.seen)
 
 
-class _Lines:
-    """Groups lines into result pages: the line of a page, then those of its clicks."""
+def _pages(path: Path, tally: Tally) -> Iterator[tuple[str, list, list[bool]]]:
+    """The result pages: the line of a page, then those of its clicks."""
+    for at, (_, query, documents, listed) in _grouped(path):
+        if not tally.left_out(documents, f"line {at}"):
+            yield query, documents, tally.page(documents, listed, f"line {at}")
 
-    def __init__(self, path: Path, tally: Tally):
-        self.path, self.tally, self.line = path, tally, 0
 
-    def pages(self) -> Iterator[tuple[str, list, list[bool]]]:
-        if not self.path.is_file():
-            raise InputError("there is no such file", path=self.path, expected="lines of a log")
-        session, query, documents, listed, at = None, None, None, [], 0
-        with opened_text(self.path, encoding="utf-8") as file:
-            while line := file.readline(LONGEST_LINE):
-                self.line += 1
-                columns = line.rstrip("\r\n\t").split("\t")
-                kind = columns[2] if len(columns) > 2 else None
-                if kind == PAGE and len(columns) >= 6:
-                    if documents is not None:
-                        yield from self._page(query, documents, listed, at)
-                    session, at, listed = columns[0], self.line, []
-                    query = self._id(columns[3], "QueryID")
-                    documents = [self._id(each, "URL") for each in columns[5:]]
-                elif kind == CLICK and len(columns) == 4:
-                    if session is None or columns[0] != session:
-                        raise self._error(
-                            f"a click of session {columns[0][:40]!r}, which has no page here",
-                            "SessionID",
-                            "clicks after the page of their session",
-                        )
-                    listed.append(self._id(columns[3], "URLID"))
-                else:
-                    raise self._error(
-                        f"{line.rstrip()[:60]!r} was found",
-                        "TypeOfAction",
-                        "SessionID Time Q QueryID RegionID URL... or SessionID Time C URLID, "
-                        "separated by tabs",
+def _grouped(path: Path) -> Iterator[tuple[int, tuple[str, str, list, list]]]:
+    """Of each page its line, and session, query, documents shown and documents clicked."""
+    page, at = None, 0
+    with opened_text(path, encoding="utf-8") as file:
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), ""), start=1):
+            match line.rstrip("\r\n\t").split("\t"):
+                case [session, _, "Q", query, _, *shown] if shown and all([query, *shown]):
+                    if page is not None:
+                        yield at, page
+                    page, at = (session, query, shown, []), number
+                case [session, _, "C", document] if page is not None and page[0] == session:
+                    page[3].append(document)
+                case [session, _, "C", _]:
+                    raise InputError(
+                        f"a click of session {session[:40]!r}, which has no page here",
+                        path=path,
+                        line=number,
+                        field="SessionID",
+                        expected="clicks after the page of their session",
                     )
-        if documents is None:
-            raise InputError("the file holds no page", path=self.path, expected="lines of a log")
-        yield from self._page(query, documents, listed, at)
-
-    def _page(self, query, documents: list, listed: list, line: int) -> Iterator[tuple]:
-        if not self.tally.left_out(documents, f"line {line}"):
-            yield query, documents, self.tally.page(documents, listed, f"line {line}")
-
-    def _id(self, text: str, field: str) -> str:
-        if not text:
-            raise self._error("is empty", field, "an id")
-        return text
-
-    def _error(self, message: str, field: str, expected: str) -> InputError:
-        return InputError(message, path=self.path, line=self.line, field=field, expected=expected)
+                case _:
+                    raise InputError(
+                        f"{line.rstrip()[:60]!r} was found",
+                        path=path,
+                        line=number,
+                        field="TypeOfAction",
+                        expected="SessionID Time Q QueryID RegionID URL... or "
+                        "SessionID Time C URLID, separated by tabs",
+                    )
+    if page is None:
+        raise InputError("the file holds no page", path=path, expected="lines of a log")
+    yield at, page
 
 
 def write_wscd(log: Log, path: str | Path) -> int:
@@ -100,8 +87,8 @@ def write_wscd(log: Log, path: str | Path) -> int:
                 shown = "\t".join(map(str, documents))
                 clicked = [each for each, click in zip(documents, clicks, strict=True) if click]
                 for page in range(number, number + equal):
-                    file.write(f"{page}\t0\t{PAGE}\t{query}\t0\t{shown}\n")
-                    file.writelines(f"{page}\t0\t{CLICK}\t{each}\n" for each in clicked)
+                    file.write(f"{page}\t0\tQ\t{query}\t0\t{shown}\n")
+                    file.writelines(f"{page}\t0\tC\t{each}\n" for each in clicked)
                 number += equal
     return number
 

@@ -47,8 +47,6 @@ def _sessions(path: Path, tally: Tally) -> Iterator[tuple[int, list[int], list[b
 
 def _pages(path: Path) -> Iterator[tuple[int, list[int], list[int]]]:
     """Query, documents shown and documents clicked of each result page."""
-    if not path.is_file():
-        raise InputError("there is no such file", path=path, expected="result pages")
     number = 0
     for number, record in enumerate(_records(path), start=1):
         yield _page(record.strip(), number, path)
