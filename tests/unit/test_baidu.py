@@ -215,12 +215,8 @@ def test_wrong_rows(tmp_path, rows, complaint):
 @pytest.mark.parametrize(
     ("vectors", "complaint"),
     [
-        ([[1.0, 2.0]] * 7 + [[1.0]], r"row 8: a vector of 1 numbers .*2 numbers, as before"),
         ([[]] * 8, r"row 1: a vector of 0 numbers .*some numbers"),
         ([[1.0]] * 3 + [None] + [[1.0]] * 4, r"row 4: a value is missing"),
-        ([[1.0]] * 3 + [[float("nan")]] + [[1.0]] * 4, r"row 4: nan was found"),
-        ([[1.0]] * 2 + [[None]] + [[1.0]] * 5, r"row 3: no value was found"),
-        ([["a"]] * 8, r"has type list<.*string> .*expected lists of numbers"),
         ([1.0] * 8, r"has type double .*expected lists"),
     ],
 )

@@ -120,14 +120,6 @@ def test_dropped_connection_is_tried_again(server, tmp_path):
     assert locate(data, tmp_path)
 
 
-def test_connection_that_always_drops_leaves_no_partial_file(server, tmp_path):
-    data = public(server, tar(FILES))
-    server.drops = 100
-    with pytest.raises(InputError, match="could not be downloaded"):
-        fetch(data, tmp_path)
-    assert files_below(tmp_path) == []
-
-
 # Pooch leaves open the connections on which it was told 404.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_dead_link(server, tmp_path):

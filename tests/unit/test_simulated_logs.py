@@ -16,7 +16,7 @@ from tests.unit.simulated import (
 )
 from twotowers.experiment import simulated_clicks as simulation
 from twotowers.files.rankings import pad
-from twotowers.logs.cells import Pairs, read_logs
+from twotowers.logs.cells import Pairs
 from twotowers.logs.policies import ScoredPairs
 from twotowers.logs.sessions import read_sessions
 from twotowers.logs.simulated_sessions import counts_of, read_lane_sessions
@@ -57,23 +57,6 @@ def test_pages_show_the_policys_ranking_or_a_random_one(folder, pages):
         assert (log.where.sum(1) == lengths[log.query]).all()
         for query, documents, where in zip(log.query, log.documents, log.where, strict=True):
             assert sorted(documents[where]) == list(range(lengths[query]))
-
-
-def test_pages_and_cells_are_records_of_one_distribution(folder, pages):
-    many = {"sessions": {"train": 60_000, "validation": 10, "test": 10}}
-    lane = {"strength": 1.0, "temperature": 0.5}
-    by_page = read(folder, simulated(folder, "more-pages", record="sessions", **many), [lane])
-    one = counts_of(by_page["train"], 6, POSITIONS)
-    pairs = policies(folder)["train"].pairs
-    two = read_logs(
-        simulated(folder, "more-cells", **many),
-        [lane],
-        split="train",
-        pairs=pairs,
-        length=POSITIONS,
-    )
-    np.testing.assert_allclose(one.impressions / 6e4, two.impressions / 6e4, atol=0.006)
-    np.testing.assert_allclose(one.clicks / 6e4, two.clicks / 6e4, atol=0.006)
 
 
 def test_larger_logs_of_pages_begin_with_the_smaller_ones(folder):
