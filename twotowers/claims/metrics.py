@@ -93,12 +93,7 @@ def arp(scores, labels, *, where) -> np.ndarray:
 def shown_arp(counts: Counts, relevance: np.ndarray, *, where: np.ndarray) -> np.ndarray:
     """`arp` of the rankings that a log showed, averaged over the sessions of each query."""
     label = np.where(where, relevance, 0).astype(float)
-    if counts.listed:
-        labels = counts.of_documents(label)
-        shown = (counts.impressions * labels * (counts.position + 1.0)).sum(-1)
-    else:
-        ranks = np.arange(1, counts.impressions.shape[-1] + 1)
-        shown = np.einsum("qdk,qd,k->q", counts.impressions.astype(float), label, ranks)
+    shown = counts.total(counts.impressions * counts.of_documents(label) * (counts.place + 1.0))
     total = label.sum(-1) * counts.sessions
     return np.divide(shown, total, out=np.zeros(len(label)), where=total > 0)
 
@@ -114,12 +109,8 @@ def shown_ndcg(
     gain = np.where(where, 2.0**relevance - 1, 0)
     discount = 1 / np.log2(2 + np.arange(topn))
     ideal = -np.sort(-gain, axis=-1)[:, :topn] @ discount[: gain.shape[1]]
-    if counts.listed:
-        at = np.append(discount, 0)[np.minimum(counts.position, topn)]
-        shown = (counts.impressions * counts.of_documents(gain) * at).sum(-1)
-    else:
-        seen = counts.impressions[:, :, :topn].astype(float)
-        shown = np.einsum("qdk,qd,k->q", seen, gain, discount[: seen.shape[-1]])
+    at = np.append(discount, 0)[np.minimum(counts.place, topn)]
+    shown = counts.total(counts.impressions * counts.of_documents(gain) * at)
     possible = ideal * counts.sessions
     return np.divide(shown, possible, out=np.zeros(len(gain)), where=possible > 0)
 
