@@ -39,6 +39,7 @@ def changes(
         metric = printed["metric"].str.removesuffix(CHANGE)
         return printed.assign(metric=metric)[["setting", "metric", "value"]]
     tested = [pd.DataFrame(columns=["setting", "metric", "value"])]
+    rows = rows.reindex(columns=["setting", "query", "seed", "metric", "value"])
     for group in GROUPS if len(rows) else ():
         # The naive model counts among the tests.
         own = [f"{features}-{name}" for name in group]
