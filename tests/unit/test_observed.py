@@ -25,14 +25,14 @@ def write(path, **changes):
 
 def test_parts_add_up_to_the_whole_log(tmp_path):
     where, counts = observed_splits(write(tmp_path / "log.parquet"), SHARES, positions=3, seed=1)
-    # Queries in the order of their ids.
+    # Queries and documents in the order of their ids.
     assert where.tolist() == [[True, False, False], [True, True, False]]
     shown, clicked = (
         sum(np.asarray(getattr(part, name), int) for part in counts.values())
         for name in ("impressions", "clicks")
     )
     expected = np.zeros((1, 2, 3, 3), int)
-    expected[0, 1, 0, 0], expected[0, 1, 1, 1], expected[0, 1, 0, 2] = 100, 50, 4
+    expected[0, 1, 1, 0], expected[0, 1, 0, 1], expected[0, 1, 1, 2] = 100, 50, 4
     expected[0, 0, 0, 0] = 10
     np.testing.assert_array_equal(shown, expected)
     assert clicked.sum() == 51
