@@ -6,7 +6,7 @@ import pandas as pd
 
 from papers.hager2025.stopping import changes, errors
 from twotowers.claims.statistics import over_seeds, select
-from twotowers.report.drawings import values as of_studies
+from twotowers.report.drawings import counts
 
 CHANGED = 0.1
 METRICS = {
@@ -44,6 +44,6 @@ def table(
 
 
 def tex(table: pd.DataFrame, *, sessions: Mapping[str, int]) -> str:
-    lines = {number: f"{number:,}" for number in sessions.values()}
-    how = {"heads": ["sessions"], "metrics": METRICS, "forms": FORMS}
-    return of_studies.tex(table, line="sessions", lines=lines, **how)
+    rows = {"sessions": {number: f"{number:,}" for number in sessions.values()}}
+    columns = {"metric": METRICS}
+    return counts.tex(table, rows=rows, columns=columns, heading="sessions", forms=FORMS)
