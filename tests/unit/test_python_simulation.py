@@ -83,7 +83,7 @@ def test_clicks_are_logs_of_a_split_and_lane(record):
     given = {"policy": tt.policy(temperature=1), "user": user, "record": record}
     simulated = tt.simulate(rankings, sessions={"train": [900, 20_000], "validation": 9, "test": 7},
                             **given)  # fmt: skip
-    with pytest.raises(tt.InputError, match=r"lanes: there are 2 lanes of eta .*0.*1"):
+    with pytest.raises(tt.InputError, match=r"eta: None is none of the lanes .*0.*1"):
         simulated.log(sessions=900)
     with pytest.raises(tt.InputError, match="eta: 3 is none of the lanes"):
         simulated.log(sessions=900, eta=3)

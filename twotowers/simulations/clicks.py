@@ -98,17 +98,12 @@ class SimulatedClicks(Trained):
         """
         check_choice(split, SPLITS, field="split")
         known = self.settings.lanes
-        for name, value in lanes.items():
+        for name in lanes:
             check_choice(name, known, field="lanes")
-            if value not in known[name]:
-                expected = f"one of {', '.join(map(repr, known[name]))}"
-                raise InputError(f"{value!r} is none of the lanes", field=name, expected=expected)
         for name, values in known.items():
-            if len(values) > 1 and name not in lanes:
+            if (value := lanes.get(name, values[0] if len(values) == 1 else None)) not in values:
                 expected = f"`log({name}=...)`, one of {', '.join(map(repr, values))}"
-                raise InputError(
-                    f"there are {len(values)} lanes of {name}", field="lanes", expected=expected
-                )
+                raise InputError(f"{value!r} is none of the lanes", field=name, expected=expected)
         wanted = [("split", "==", split), *((name, "==", value) for name, value in lanes.items())]
         table = pq.read_table(self.files["clicks"], filters=wanted)
         # In memory, since the files are removed with these clicks.
