@@ -55,11 +55,6 @@ def noisy(lanes=3, rows=80, features=20, factors=5, seed=0):
     )
 
 
-def one_lane(rates, lane):
-    cut = slice(lane, lane + 1)
-    return replace(rates, factor=rates.factor[cut], rate=rates.rate[cut], weight=rates.weight[cut])
-
-
 def rows_of(rates, lane):
     """(feature, factor, rate, weight) of each row."""
     return list(
@@ -112,34 +107,6 @@ def disconnected_rates_are_fitted_but_not_recovered(fit, start_of):
     assert np.ptp(scale[:, 0] / scale[:, 2]) > 0.1
 
 
-def rows_without_weight_change_nothing(fit, start_of):
-    rates = noisy()
-    kept = rates.weight[0] > 0
-    alone = one_lane(rates, 0)
-    fewer = ClickRates(
-        alone.feature[kept],
-        *(getattr(alone, field)[:, kept] for field in ("factor", "rate", "weight")),
-        rates.features,
-        rates.factors,
-    )
-    start = start_of(alone)
-    for changed in (fewer, replace(alone, rate=np.where(kept, alone.rate, 1))):
-        plain, other = (fit(data, start, steps=50) for data in (alone, changed))
-        seen = np.isin(np.arange(rates.features), rates.feature[kept])
-        np.testing.assert_allclose(other.relevance[:, seen], plain.relevance[:, seen], rtol=1e-5)
-        np.testing.assert_allclose(other.examination, plain.examination, rtol=1e-5)
-
-
-def lanes_do_not_depend_on_each_other(fit, start_of):
-    rates = noisy()
-    start = start_of(rates)
-    together = fit(rates, start, steps=50)
-    for lane in range(3):
-        alone = fit(one_lane(rates, lane), start[lane : lane + 1], steps=50)
-        np.testing.assert_allclose(together.relevance[lane], alone.relevance[0], rtol=2e-5)
-        np.testing.assert_allclose(together.examination[lane], alone.examination[0], rtol=2e-5)
-
-
 def same_bytes_again(fit, start_of):
     rates = noisy()
     first, again = (fit(rates, start_of(rates), steps=50) for _ in range(2))
@@ -188,8 +155,6 @@ def a_fixed_point_ends_the_iteration_early(fit):
 PROPERTIES = [
     connected_rates_are_recovered_up_to_one_scale,
     disconnected_rates_are_fitted_but_not_recovered,
-    rows_without_weight_change_nothing,
-    lanes_do_not_depend_on_each_other,
     same_bytes_again,
 ]
 """Checks of any estimator."""

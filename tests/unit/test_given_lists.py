@@ -11,8 +11,8 @@ from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.given import read_lists
-from twotowers.fitting.alternating import ExpectationMaximisation, LeastSquares
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.alternating import LeastSquares
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import of_recovery
@@ -172,9 +172,8 @@ def task(model=None, lists=((0, 1, 2), (1, 2, 0)), **changes) -> Task:
     return task_of(split, positions, **given | changes)
 
 
-@pytest.mark.parametrize("rule", [LeastSquares(), ExpectationMaximisation()])
-def test_alternation_recovers_exact_rates(rule):
-    (found,) = by_rule(task(), rule, steps=20_000)
+def test_alternation_recovers_exact_rates():
+    (found,) = by_rule(task(), LeastSquares(), steps=20_000)
     np.testing.assert_allclose(np.exp(found.bias - found.bias[0]), [1, 0.5, 0.25], rtol=1e-3)
     scores = found.scores(np.arange(3))
     np.testing.assert_allclose(scores / scores[0], RELEVANCE / RELEVANCE[0], rtol=1e-3)

@@ -3,9 +3,8 @@
 A row is one document at one place of one list. It has a feature vector x, a bias factor t and a
 click rate c. Relevance r has one value per feature vector, and examination o has one per bias
 factor (the examination hypothesis: Richardson et al., 2007). `alternate` repeats the two updates
-of a `Rule`. One compiled program fits all lanes, such as starts, numbers of clicks or merged bias
-factors. `LeastSquares` and `ExpectationMaximisation` are the standard rules. A new rule subclasses
-`Rule`.
+of a `Rule`, such as `LeastSquares`. One compiled program fits all lanes, such as starts, numbers of
+clicks or merged bias factors. A new rule subclasses `Rule`.
 
 The data do not identify one scale s in each connected part of the log (`identifiability.graph`):
 s r and o / s fit the same clicks. The start decides which of these the fit finds.
@@ -15,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -32,26 +30,23 @@ RIDGE = 1e-8
 class Rule:
     """The updates of one step. A subclass gives `relevance` and `change`, and `weight` if needed.
 
-    A step computes r per feature vector, and adds sum(change) / sum(weight) over a factor's cells
-    to o. o is clipped to [0, 1] after every step, and r after the last. The program is compiled
-    once per rule, so a rule with parameters must be hashable: a frozen dataclass of numbers.
+    A step computes r per feature vector from o, and adds sum(change) / sum(weight) over a factor's
+    cells to o. o is clipped to [0, 1] after every step, and r after the last. The program is
+    compiled once per rule, so a rule with parameters must be hashable: a frozen dataclass of
+    numbers.
     """
 
-    at_once: ClassVar[bool] = False
-    """Whether the update of o uses r of the step before, as EM does, and not the new r."""
+    def relevance(self, cells: Layer, o: jax.Array) -> jax.Array:
+        """[lanes, tiles] relevance of one feature vector per tile.
 
-    def relevance(self, cells: Layer, o: jax.Array, r: jax.Array) -> jax.Array:
-        """[lanes, tiles] new relevance of one feature vector per tile.
-
-        `o` [lanes, cells, tiles] is the examination of each cell, `r` [lanes, 1, tiles] the
-        relevance of the step before.
+        `o` [lanes, cells, tiles] is the examination of each cell.
         """
         raise NotImplementedError
 
     def change(self, cells: Layer, o: jax.Array, r: jax.Array) -> jax.Array:
         """What each cell adds to the change of its factor's o: [lanes, cells, tiles].
 
-        `r` [lanes, 1, tiles] is the new relevance, or that of the step before if `at_once`.
+        `r` [lanes, 1, tiles] is the new relevance.
         """
         raise NotImplementedError
 
@@ -71,7 +66,7 @@ class LeastSquares(Rule):
     (`twotowers.methods.dla`).
     """
 
-    def relevance(self, cells, o, r):
+    def relevance(self, cells, o):
         """r = sum(c o) / (sum(o^2) + 1e-8), clipped to [0, 1]."""
         r = (cells.clicks * o).sum(1) / ((cells.weight * o**2).sum(1) + RIDGE)
         return jnp.clip(r, 0, 1)
@@ -85,83 +80,34 @@ class LeastSquares(Rule):
         return cells.weight * r**2
 
 
-class ExpectationMaximisation(Rule):
-    """EM of the position-based model (Wang et al., 2018; Chuklin et al., 2015, Chapter 4).
-
-    One step is, with r and o of the step before on the right,
-
-        r = mean over a feature vector's rows of c + (1 - c) r (1 - o) / (1 - o r)
-        o = mean over a bias factor's rows of    c + (1 - c) o (1 - r) / (1 - o r)
-
-    These are the expected shares of impressions that were relevant, and that were examined. The
-    likelihood of the clicks never falls. A value that starts at 1 stays there. Wang et al. replace
-    the table r by a regression on features (regression-EM).
-
-    This is another estimator than `fitting.em`, which is exact: it fits click rates, in which a row
-    may count as much as one that was shown more often, from any start, with no prior, and in
-    float32 for many lanes at once. Weighted by impressions, its steps are those of EM.
-    """
-
-    at_once: ClassVar[bool] = True
-
-    def relevance(self, cells, o, r):
-        """Mean of P(relevant | c) over a feature vector's rows, computed as r plus its change."""
-        shown = cells.weight.sum(1)
-        surprise = (cells.clicks - cells.weight * o * r) * (1 - r) / _unclicked(o, r)
-        return r[:, 0] + surprise.sum(1) / jnp.where(shown > 0, shown, 1)
-
-    def change(self, cells, o, r):
-        """Sum of P(examined | c) - o = (c - o r) (1 - o) / (1 - o r) over the cell's rows."""
-        return (cells.clicks - cells.weight * o * r) * (1 - o) / _unclicked(o, r)
-
-
-def _unclicked(o: jax.Array, r: jax.Array) -> jax.Array:
-    """1 - o r, or 1 where this is 0."""
-    unclicked = 1 - o * r
-    return jnp.where(unclicked == 0, 1, unclicked)
-
-
 def alternate(
-    rates: ClickRates,
-    examination: np.ndarray,
-    rule: Rule,
-    *,
-    steps: int,
-    relevance: np.ndarray | float = 0.5,
+    rates: ClickRates, examination: np.ndarray, rule: Rule, *, steps: int
 ) -> RateEstimate:
     """Repeat a rule's step until no parameter moves, `steps` times at most.
 
-    The start is `examination` [lanes, factors] and `relevance`, a number, [features] or [lanes,
-    features], in [0, 1]. Only rules that are `at_once` use that of r; others compute r from o.
+    The start is `examination` [lanes, factors], in [0, 1].
     """
-    shape = len(rates.rate), rates.features
     layout = lay_out(rates)
-    r = layout.by_layer(np.broadcast_to(relevance, shape), np.float32)
     o = jnp.asarray(examination, np.float32)
-    number, r, o = _iterate(layout, r, o, jnp.int32(steps), rule)
+    number, r, o = _iterate(layout, o, jnp.int32(steps), rule)
     return RateEstimate(layout.by_feature(r, rates.features), np.asarray(o), int(number))
 
 
 @partial(jax.jit, static_argnames="rule")
-def _iterate(layout: Layout, r: list[list[jax.Array]], o: jax.Array, steps, rule: Rule):
+def _iterate(layout: Layout, o: jax.Array, steps, rule: Rule):
     """Number of steps done, r per block and layer, and o."""
 
-    def relevance(examined, former):
+    def relevance(examined):
         return [
-            [
-                rule.relevance(cells, at, old[:, None])
-                for cells, old in zip(block.layers, layers, strict=True)
-            ]
-            for block, at, layers in zip(layout.blocks, examined, former, strict=True)
+            [rule.relevance(cells, at) for cells in block.layers]
+            for block, at in zip(layout.blocks, examined, strict=True)
         ]
 
     def step(state):
-        number, _, _, o, former = state
+        number, _, _, o = state
         examined = layout.spread(o)
-        r = relevance(examined, former)
-        used = former if rule.at_once else r
         changes, weights = [], []
-        for block, at, layers in zip(layout.blocks, examined, used, strict=True):
+        for block, at, layers in zip(layout.blocks, examined, relevance(examined), strict=True):
             pairs = [(cells, own[:, None]) for cells, own in zip(block.layers, layers, strict=True)]
             changes.append([rule.change(cells, at, own) for cells, own in pairs])
             weights.append([rule.weight(cells, own) for cells, own in pairs])
@@ -172,18 +118,14 @@ def _iterate(layout: Layout, r: list[list[jax.Array]], o: jax.Array, steps, rule
         # nearly equal numbers, and their rounding errors add up over 20,000 steps.
         mean = layout.collect(changes) / jnp.where(total > 0, total, 1)
         new = jnp.clip(o + mean, 0, 1)
-        # Unless `at_once`, r follows from o. So r is not carried, and stops moving when o does.
-        kept = r if rule.at_once else former
-        moves = jax.tree.map(lambda was, now: jnp.abs(now - was).max(), (o, former), (new, kept))
-        moved = jnp.stack(jax.tree.leaves(moves)).max()
-        return number + 1, moved, o, new, kept
+        return number + 1, jnp.abs(new - o).max(), o, new
 
     def unfinished(state):
         number, moved, *_ = state
         return (number < steps) & ((number == 0) | (moved > 0))
 
-    start = jnp.int32(0), jnp.zeros((), o.dtype), o, o, r
-    number, _, before, o, r = jax.lax.while_loop(unfinished, step, start)
-    if not rule.at_once:
-        r = relevance(layout.spread(before), r)
+    # r follows from o, so it stops moving when o does.
+    start = jnp.int32(0), jnp.zeros((), o.dtype), o, o
+    number, _, before, o = jax.lax.while_loop(unfinished, step, start)
+    r = relevance(layout.spread(before))
     return number, jax.tree.map(lambda part: jnp.clip(part, 0, 1), r), o

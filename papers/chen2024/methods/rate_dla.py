@@ -18,7 +18,7 @@ from scipy.optimize import root
 from twotowers.errors import InputError
 from twotowers.fitting.alternating import Rule, alternate
 from twotowers.fitting.click_rates import ClickRates, RateEstimate
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.methods.alternation import by_rule, fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 
@@ -34,7 +34,7 @@ FACTORS = True
 class MeanRatio(Rule):
     """r = sum(c o) / sum(o^2) per feature vector, o = mean(c r / (r^2 + 1e-8)) per factor."""
 
-    def relevance(self, cells, o, r):
+    def relevance(self, cells, o):
         """Least squares, not clipped."""
         return (cells.clicks * o).sum(1) / ((cells.weight * o**2).sum(1) + EPSILON)
 

@@ -6,9 +6,10 @@ Examination o is updated from the r of the same step, before it is clipped.
 
 from dataclasses import replace
 
+import jax.numpy as jnp
 import numpy as np
 
-from twotowers.fitting.alternating import ExpectationMaximisation, alternate
+from twotowers.fitting.alternating import Rule, alternate
 from twotowers.methods.alternation import fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 
@@ -18,14 +19,18 @@ EPSILON = 1e-8
 FACTORS = True
 
 
-class CollapsedEM(ExpectationMaximisation):
+class CollapsedEM(Rule):
     """r = mean(c / o) per feature vector; o as in EM, from that r before it is clipped."""
 
-    at_once = False
-
-    def relevance(self, cells, o, r):
+    def relevance(self, cells, o):
         """The mean of c / (o + 1e-8), not clipped."""
         return (cells.clicks / (o + EPSILON)).sum(1) / (cells.weight.sum(1) + EPSILON)
+
+    def change(self, cells, o, r):
+        """Sum of P(examined | c) - o = (c - o r) (1 - o) / (1 - o r) over the cell's rows."""
+        unclicked = 1 - o * r
+        unclicked = jnp.where(unclicked == 0, 1, unclicked)
+        return (cells.clicks - cells.weight * o * r) * (1 - o) / unclicked
 
 
 def fit(task: Task, *, steps: int = 100_000, starts: int = 1) -> list[Fitted]:
