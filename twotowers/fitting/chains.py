@@ -28,25 +28,18 @@ likelihood, too: the logarithm of one number per page, and what is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
-from scipy.special import expit, logit
 
 from twotowers.files.blocks import blocks, in_order
 from twotowers.fitting.statistics import Statistics
 from twotowers.models.chances import NEVER, TINY, Share
-from twotowers.models.page import ChainModel, added, next_place
-from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_POSITION, ClickModel
+from twotowers.models.page import ChainModel
+from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_POSITION
 
-Entries = tuple[str, slice, str, slice, np.ndarray]
-"""A part, some of its places, another part, some of its places, and their information: [pages, n].
-Either part has n places or one."""
-
-STEP = 1e-5
-"""Of the differences of scores, in log-odds: they are exact to about as large a share."""
 SMALL = 1e-280
 """A product of chances below this is found by logarithms."""
 
@@ -59,14 +52,12 @@ class PageSuffixes:
         pair: [places, pages] the pairs of the suffix: below the last click, or of the whole page.
         number: [pages] how often the log has the page.
         repeats: [pages] how many such pages of other pairs the page stands for.
-        last: [pages] position from 1 of the last click, or 0.
         event: [pages] the entry of `Chain.events` of that click; None if there is no click.
     """
 
     pair: np.ndarray
     number: np.ndarray
     repeats: np.ndarray
-    last: np.ndarray
     event: np.ndarray | None
 
     @classmethod
@@ -75,7 +66,7 @@ class PageSuffixes:
         suffix = np.empty((length, len(rows)), pair.dtype)
         for place, row in enumerate(suffix):
             row[:] = pair[rows, last[rows] + place]
-        return cls(suffix, number[rows], repeats[rows], last[rows], event)
+        return cls(suffix, number[rows], repeats[rows], event)
 
 
 class Chain:
@@ -87,14 +78,13 @@ class Chain:
             documents; else their positions.
         repeats: how many pairs each event stands for (`twotowers.fitting.duplicates`).
         went_on: [events] clicks with another click below.
-        skipped: [positions] documents without a click above a click.
+        skipped: documents without a click above a click.
         suffixes: the pages, by the length of their suffixes.
     """
 
     def __init__(self, statistics: Statistics, repeats: np.ndarray):
         self.model = statistics.model
         self.by_pair = _depends(self.model, PER_DOCUMENT)[0]
-        self.by_place = _depends(self.model, PER_POSITION)[1]
         pair, number = statistics.index["attraction"], statistics.number
         pairs, length = statistics.sizes["attraction"], pair.shape[1]
         repeated = repeats[pair[:, 0]]
@@ -104,12 +94,12 @@ class Chain:
             ends += statistics.where[:, place]
             last[statistics.clicks[:, place] & statistics.where[:, place]] = place + 1
 
-        self.known, self.skipped = np.zeros((2, pairs)), np.zeros(length)
+        self.known, self.skipped = np.zeros((2, pairs)), 0.0
         tried, went_on = np.zeros((2, pairs if self.by_pair else length))
         for place in range(length):
             clicked = statistics.clicks[:, place] & (place < last)
             skipped, followed = ~clicked & (place < last), clicked & (place + 1 < last)
-            self.skipped[place] = multiplicity[skipped].sum()
+            self.skipped += multiplicity[skipped].sum()
             of_pairs = [(self.known[0], clicked), (self.known[1], skipped)]
             behind = [(tried, clicked & (place + 1 < ends)), (went_on, followed)]
             for total, rows in of_pairs + behind * self.by_pair:
@@ -141,15 +131,17 @@ class Chain:
         """The pages of a log; `repeats` is once for each pair if None.
 
         None if the model is no chain with hidden events, or has an E-step of its own; or if its
-        users go on by documents and by positions at once, or by documents after no click.
+        users go on by documents and by positions at once, or by either after no click.
         """
         model = statistics.model
-        if not is_chain(model):
+        if not isinstance(model, ChainModel) or model.counts is not None:
             return None
-        (click_pair, none_pair), (click_place, _) = (
+        if type(model).expectations is not ChainModel.expectations:
+            return None
+        (click_pair, none_pair), (click_place, none_place) = (
             _depends(model, kind) for kind in (PER_DOCUMENT, PER_POSITION)
         )
-        if none_pair or (click_pair and click_place):
+        if none_pair or none_place or (click_pair and click_place):
             return None
         pairs = statistics.sizes["attraction"]
         return cls(statistics, np.ones(pairs) if repeats is None else repeats)
@@ -165,12 +157,10 @@ class Chain:
             part: values[part][self.events]
             for part in self._parts(PER_DOCUMENT if self.by_pair else PER_POSITION)
         }
-        behind = shared | {part: values[part] for part in self._parts(PER_POSITION)}
         after_click = _after(self.model, shared | own)[0].broadcast(self.events.shape)
-        after_none = _after(self.model, behind)[1]
-        clicked, skipped = np.zeros((2, len(self.events))), np.zeros((2, *after_none.value.shape))
+        after_none = _after(self.model, shared)[1]
+        clicked, skipped = np.zeros((2, len(self.events))), np.array([self.skipped, 0.0])
         clicked[0] = self.went_on
-        skipped[0] = self.skipped if self.by_place else self.skipped.sum()
         with np.errstate(divide="ignore"):
             logs = (np.maximum(np.log(each.value), NEVER) for each in (after_click, after_none))
             counts = self.went_on * self.repeats, skipped[0]
@@ -198,7 +188,7 @@ class Chain:
         examined += self.known[1]
         after = (
             (self.model.credit_clicked(shared | own, *clicked), self.events, self.repeats),
-            (self.model.credit_skipped(behind, *skipped), slice(None), 1.0),
+            (self.model.credit_skipped(shared, *skipped), slice(None), 1.0),
         )
         for credits, at, repeats in after:
             for part, credit in credits.items():
@@ -223,23 +213,20 @@ class Chain:
         """The E-step of some pages.
 
         Their log-likelihood; [places, pages] how often places of a suffix are examined; [2, pages]
-        how often users go on and stop after the last click, if there is one; and how often they do
-        after no click: [2], or [2, positions].
+        how often users go on and stop after the last click, if there is one; and [2] how often they
+        do after no click.
         """
-        pair, number, repeats, last = (
-            each[..., block] for each in (some.pair, some.number, some.repeats, some.last)
+        pair, number, repeats = (
+            each[..., block] for each in (some.pair, some.number, some.repeats)
         )
-        places = last + np.arange(len(pair))[:, None]  # from 0
-        goes_on, halts = (
-            each[places] if self.by_place else [each] * len(pair) for each in after_none
-        )
+        goes_on, halts = after_none
         ignored = attraction[pair]
         np.subtract(1, ignored, out=ignored)
         further, silent = np.ones(pair.shape), ignored[-1]
         for place in reversed(range(len(pair) - 1)):
-            silent = goes_on[place] * silent
-            if np.any(halts[place]):
-                total = silent + halts[place]
+            silent = goes_on * silent
+            if halts:
+                total = silent + halts
                 _divide(silent, total, out=further[place + 1])
                 silent = total
             silent *= ignored[place]
@@ -264,25 +251,10 @@ class Chain:
             else:
                 logs = np.log(likelihood)
         found = (number * repeats * np.maximum(logs, NEVER)).sum()
-        if self.by_place:
-            went = examined[1:] * repeats
-            stopped = (examined[:-1] - examined[1:]) * repeats
-            size, at = len(self.skipped), places[:-1].ravel()
-            halted = np.stack([np.bincount(at, each.ravel(), size) for each in (went, stopped)])
-        else:
-            halted = np.array(
-                [
-                    (examined[1:].sum(0) * repeats).sum(),
-                    ((examined[0] - examined[-1]) * repeats).sum(),
-                ]
-            )
+        halted = np.array(
+            [(examined[1:].sum(0) * repeats).sum(), ((examined[0] - examined[-1]) * repeats).sum()]
+        )
         return found, examined, ends, halted
-
-
-def is_chain(model: ClickModel) -> bool:
-    """Whether the model is a chain with hidden events, and has the E-step of `ChainModel`."""
-    hidden = isinstance(model, ChainModel) and model.counts is None
-    return hidden and type(model).expectations is ChainModel.expectations
 
 
 def _divide(one: np.ndarray, other: np.ndarray, out: np.ndarray) -> None:
@@ -297,8 +269,7 @@ def _logs(ignored: np.ndarray, goes_on, halts, click: list[np.ndarray] | None) -
     """[pages] ln P(no click on the suffix), or behind the last click, without small numbers."""
     log = np.log(ignored[-1])
     for place in reversed(range(len(ignored) - 1)):
-        on = np.log(goes_on[place]) + log
-        log = np.log(ignored[place]) + np.logaddexp(on, np.log(halts[place]))
+        log = np.log(ignored[place]) + np.logaddexp(np.log(goes_on) + log, np.log(halts))
     return log if click is None else np.logaddexp(np.log(click[0]) + log, np.log(click[1]))
 
 
@@ -313,79 +284,3 @@ def _depends(model: ChainModel, kind: str) -> tuple[bool, bool]:
     values = {part: 0.5 for part, own in model.parts.items() if own != kind}
     click, none = _after(model, values)
     return bool(np.isnan(click.value)), bool(np.isnan(none.value))
-
-
-def information_of_chain(
-    model: ChainModel, chances: Mapping[str, np.ndarray], clicks: np.ndarray, where: np.ndarray
-) -> Iterator[Entries]:
-    """Yield the observed information of log-odds, page by page: what clicks tell of probabilities.
-
-    Hidden is only how far a user read: down to place T. Had T been seen, the score of a log-odds h
-    would be a sum over the places that were read,
-
-        S_h(T) = sum_k c_hk 1[T >= k]
-
-    The observed information is that of pages whose T was seen, less what is hidden (Louis 1982):
-
-        I = E[-dS / dh | clicks] - Cov[S | clicks]
-
-    With e_k = P(T >= k | clicks), Cov(1[T >= k], 1[T >= l]) = e_l (1 - e_k) for k <= l. So what two
-    places share is a product of one number of each.
-
-    Entries add up to a matrix M for each page. It need not be symmetric, since what two
-    probabilities share may stand on one side of the diagonal alone. Then it stands there twice. So
-    the information is (M + M') / 2.
-
-    Args:
-        model: one that is a chain (`is_chain`).
-        chances: part -> [pages, K] probabilities inside (0, 1).
-        clicks, where: [pages, K] bool.
-    """
-    now = model.examined_given(chances, clicks, where)
-    then, follows = next_place(now), where & next_place(where)
-    clicked, skipped = clicks & follows, where & ~clicks & follows
-
-    def score(chances, attracted, went_on, stopped):
-        """Part -> [pages, K] score of its log-odds, given how many users did what at a place."""
-        credits = added(
-            {"attraction": attracted},
-            model.credit_clicked(chances, clicked * went_on, clicked * stopped),
-            model.credit_skipped(chances, skipped * went_on, skipped * stopped),
-        )
-        return {part: one - trials * chances[part] for part, (one, trials) in credits.items()}
-
-    seen = (clicks, now), then, now - then
-    before, nothing = score(chances, *seen), np.zeros(now.shape)
-    moved = {
-        part: score({**chances, part: expit(logit(own) + STEP)}, *seen)
-        for part, own in chances.items()
-    }
-    on, off = (score(chances, (nothing, nothing), *each) for each in ((1.0, 0.0), (0.0, 1.0)))
-    # How much a place adds to the score if the user read it; and how much more if the user also
-    # read the next place.
-    here = {part: off.get(part, nothing) for part in chances}
-    here["attraction"] = here["attraction"] - (where & ~clicks) * chances["attraction"]
-    below = {part: on.get(part, nothing) - off.get(part, nothing) for part in chances}
-    # The covariance of two places is `first` of the upper times `second` of the lower one.
-    first = {part: here[part] * (1 - now) + below[part] * (1 - then) for part in chances}
-    second = {part: here[part] * now + below[part] * then for part in chances}
-    every, once = slice(None), [part for part in chances if model.parts[part] == ONCE]
-    above = {part: np.cumsum(first[part], axis=1) - first[part] for part in once}
-    further = {
-        part: np.cumsum(second[part][:, ::-1], axis=1)[:, ::-1] - second[part] for part in once
-    }
-    for one, other in product(chances, chances):
-        same = (before.get(one, nothing) - moved[other].get(one, nothing)) / STEP
-        same -= here[one] * here[other] * now * (1 - now)
-        same -= (here[one] * below[other] + below[one] * here[other]) * then * (1 - now)
-        same -= below[one] * below[other] * then * (1 - then)
-        if other in once:
-            same -= first[one] * further[other] + second[one] * above[other]
-            # What stands on one side of the diagonal alone stands there twice.
-            yield one, every, other, every, same if one in once else 2 * same
-        elif one not in once:
-            yield one, every, other, every, same
-            for place in range(now.shape[1] - 1):
-                at, rest = slice(place, place + 1), slice(place + 1, None)
-                shared = -2 * first[one][:, at] * second[other][:, rest]
-                yield one, at, other, rest, shared
