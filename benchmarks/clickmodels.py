@@ -106,7 +106,7 @@ def time_fit(*, log: str, name: str) -> dict:
     """Seconds from the file to statistics, and on to parameters; and held-out perplexity."""
     model, start = model_of(name)[1], time.perf_counter()
     statistics, pairs = sufficient(model, Log.read(f"{log}/train.parquet"), LENGTH)
-    counted, read = isinstance(statistics, Totals), time.perf_counter()
+    counted, read = model.counts is not None, time.perf_counter()
     estimate = estimated(statistics, PRIOR, TOLERANCE)
     measured = {"read": read - start, "seconds": time.perf_counter() - start, "fit_gb": peak()}
     measured |= {"pairs": len(pairs)} | ({} if counted else {"rows": len(statistics.number)})

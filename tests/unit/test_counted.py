@@ -9,7 +9,7 @@ from tests.unit.test_fit_pages import HIDDEN, LENGTH, SEEN
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics, Totals, distinct_pages
+from twotowers.fitting.statistics import Statistics, Totals, distinct_pages, sufficient
 from twotowers.logs import counted
 from twotowers.logs.log import Log
 from twotowers.logs.sessions import write_sessions
@@ -46,10 +46,6 @@ def in_pieces(monkeypatch):
     monkeypatch.setattr(counted, "SIZE", 7)
 
 
-def needed(model, log):
-    return (Statistics if model.counts is None else Totals).of_log(model, log, LENGTH)
-
-
 def in_memory(pages):
     """The same pages, with pairs numbered here; and these numbers."""
     number = {}
@@ -74,8 +70,8 @@ def test_totals_are_those_of_the_pages_in_memory(name, pages, path, in_pieces):
     model = SEEN[name]
     own, number = in_memory(pages)
     statistics = Statistics.of_pages(model, own)
-    totals, pairs = needed(model, Log.read(path))
-    assert isinstance(totals, Totals)
+    totals, pairs = sufficient(model, Log.read(path), LENGTH)
+    assert isinstance(totals, Totals) == (model.statistics == "cells")
     assert pairs.schema.types == [pa.array([each]).type for each in next(iter(number))]
     assert pairs.to_pylist() == sorted(pairs.to_pylist(), key=lambda row: tuple(row.values()))
     for prior in (Prior(), PRIOR):
@@ -97,7 +93,7 @@ def test_counts_of_cells_are_those_of_the_pages_in_memory(name, pages, path, in_
     model = CELLS[name]
     own, number = in_memory(pages)
     expected = Statistics.of_pages(model, own)
-    found, pairs = needed(model, Log.read(path))
+    found, pairs = sufficient(model, Log.read(path), LENGTH)
     order = orders(pairs, number, model)
 
     def rows(statistics, attraction):
@@ -120,11 +116,10 @@ def test_only_the_rows_asked_for_are_counted(name, pages, path, tmp_path, in_pie
     page = {"split": ["log"] * len(query), "query": query, "documents": documents, "clicks": clicks}
     write_sessions(tmp_path / "part.parquet", [pa.table(page)])
     both = Log.read(path).part(kept), Log.read(tmp_path / "part.parquet")
-    (part, pairs), (whole, others) = (needed(model, log) for log in both)
+    (part, pairs), (whole, others) = (sufficient(model, log, LENGTH) for log in both)
     assert pairs.equals(others)
     fits = [
-        fit_counts(given) if isinstance(given, Totals) else fit_em(given, prior=PRIOR)
-        for given in (part, whole)
+        fit_counts(given) if model.counts else fit_em(given, prior=PRIOR) for given in (part, whole)
     ]
     for name in model.parts:
         assert fits[0].parameters[name].tobytes() == fits[1].parameters[name].tobytes()

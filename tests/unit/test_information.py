@@ -6,14 +6,12 @@ from scipy.optimize import brentq
 
 from tests.unit.test_fit_pages import HIDDEN, LENGTH, PAIRS, SEEN, log_of, statistics_of
 from twotowers.fitting import information
-from twotowers.fitting.chains import information_of_chain, is_chain
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.fitting.steps import EMState
 from twotowers.models.document_rate import DocumentRate
-from twotowers.models.protocol import ONCE
 
 STEP = 1e-4
 
@@ -50,37 +48,6 @@ def test_errors_are_those_of_a_numeric_hessian(name):
     best = np.where(np.isnan(best), 0.5, best)
     np.testing.assert_allclose(error[free], by_differences(problem, best, free), rtol=1e-3)
     assert len(free) >= 0.6 * (~np.isnan(best)).sum()
-
-
-@pytest.mark.parametrize("name", [name for name in HIDDEN if is_chain(HIDDEN[name])])
-def test_chains_in_closed_form_are_as_by_differences(name):
-    """Both ways agree on every two probabilities of a page, also away from the best fit."""
-    model, rng = HIDDEN[name], np.random.default_rng(5)
-    where = np.arange(LENGTH) < rng.integers(1, LENGTH + 1, 400)[:, None]
-    clicks = where & (rng.random(where.shape) < 0.3)
-    page = {}
-    for part, kind in model.parts.items():
-        page[part] = rng.uniform(0.1, 0.9, where.shape)
-        if kind == ONCE:
-            page[part][:] = page[part][0, 0]
-
-    def matrix(entries):
-        """[pages, n, n] information of a page's log-odds; a single probability has place 0."""
-        order = list(page)
-        found = np.zeros((len(where), *[len(order) * LENGTH] * 2))
-        for one, at, other, by, share in entries(model, page, clicks, where):
-            index = []
-            for part, place in ((one, at), (other, by)):
-                own = np.arange(LENGTH) * (model.parts[part] != ONCE) + order.index(part) * LENGTH
-                index.append(np.broadcast_to(own[place], share.shape))
-            rows = np.broadcast_to(np.arange(len(where))[:, None], share.shape)
-            np.add.at(found, (rows, *index), share)
-        return (found + found.swapaxes(1, 2)) / 2
-
-    found = matrix(information_of_chain)
-    np.testing.assert_allclose(found, matrix(information._by_differences), atol=5e-5)
-    apart = found * (1 - np.eye(found.shape[1]))
-    assert (np.abs(apart) > 0.01).any(0).sum() > 2 * LENGTH
 
 
 @pytest.mark.parametrize("name", SEEN)

@@ -5,10 +5,10 @@ identity; Eq. 5.10 of the thesis), given the clicks,
 
     s = successes - p trials,
 
-which is what counting and EM know. The observed information is I = -ds/dh at the estimate: of
-chains in closed form (`chain_information`), else by differences of exact scores, place by place
-within a page. Where nothing is hidden this is p (1 - p) trials, and the standard error of p is
-sqrt(p (1 - p) / trials). A prior that smooths the estimate counts with what it imagines.
+which is what counting and EM know. The observed information is I = -ds/dh at the estimate, by
+differences of exact scores, place by place within a page. Where nothing is hidden this is
+p (1 - p) trials, and the standard error of p is sqrt(p (1 - p) / trials). A prior that smooths the
+estimate counts with what it imagines.
 
 Documents of different queries share no page. So I consists of a block per set of documents that
 were shown together, and of a border of what all pages share: positions, and what there is once.
@@ -33,7 +33,6 @@ from scipy.special import expit, logit
 
 from twotowers.errors import InputError
 from twotowers.files.blocks import blocks, in_order
-from twotowers.fitting.chains import STEP, Entries, information_of_chain, is_chain
 from twotowers.fitting.page_sets import PageSet, page_sets
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics, Totals
@@ -45,6 +44,8 @@ LOGGER = logging.getLogger(__name__)
 
 LEVEL = 0.95
 
+STEP = 1e-5
+"""Of the differences of scores, in log-odds: they are exact to about as large a share."""
 EDGE = 0.01
 """An estimate that fewer successes, or fewer failures, stand behind is at 0, or at 1."""
 INSIDE = 1e-6
@@ -170,6 +171,9 @@ class _Point:
     def variance(self) -> np.ndarray:
         """[size] of the log-odds; infinite where they are not free."""
         chances = np.clip(self.chances, NEAREST, 1 - NEAREST)
+        if self.model.counts is not None:  # Nothing is hidden.
+            information = chances * (1 - chances) * self._smoothed(chances)[1]
+            return np.divide(1, information, out=np.full(self.size, np.inf), where=self.free)
         imagined = chances * (1 - chances) * self.imagined
         border = np.flatnonzero(~self.of_documents & self.free)
         variance, parts = np.full(self.size, np.inf), []
@@ -236,8 +240,7 @@ class _Point:
         """
         given, page = self.statistics, self._laid_out(chances, rows)
         clicks, where, number = given.clicks[rows], given.where[rows], given.number[rows][:, None]
-        entries = information_of_chain if is_chain(self.model) else _by_differences
-        for one, at, other, by, amount in entries(self.model, page, clicks, where):
+        for one, at, other, by, amount in _by_differences(self.model, page, clicks, where):
             amount = amount * number
             kept = amount != 0
             row, column = (
@@ -296,28 +299,25 @@ class _Point:
 
 
 class _Rates(_Point):
-    """An estimate where nothing is hidden: its information is a diagonal in closed form."""
-
-    def variance(self) -> np.ndarray:
-        chances = np.clip(self.chances, NEAREST, 1 - NEAREST)
-        information = chances * (1 - chances) * self._smoothed(chances)[1]
-        return np.divide(1, information, out=np.full(self.size, np.inf), where=self.free)
+    """An estimate where each impression is a trial of the only part."""
 
     def _totals(self, vector: np.ndarray) -> np.ndarray:
-        counted = self.statistics
-        return np.stack([self._joined(each) for each in (counted.successes, counted.trials)])
+        (clicks,), (shown,) = self.statistics.successes.values(), self.statistics.trials.values()
+        return np.stack([clicks, shown])
 
     def _impressions(self) -> np.ndarray:
-        return self._joined(self.statistics.impressions)
-
-    def _joined(self, of_parts: Mapping[str, np.ndarray]) -> np.ndarray:
-        return np.concatenate([of_parts[part] for part in self.slices])
+        return self._totals(self.chances)[1]
 
 
 def _by_differences(
     model: ClickModel, chances: Mapping[str, np.ndarray], clicks: np.ndarray, where: np.ndarray
-) -> Iterator[Entries]:
-    """Yield the observed information of pages, in the form of `information_of_chain`."""
+) -> Iterator[tuple[str, slice, str, slice, np.ndarray]]:
+    """Yield the observed information of pages: a part, some of its places, another part, some of
+    its places, and what these share, [pages, n]. Either part has n places or one.
+
+    `chances` has by part [pages, K] probabilities inside (0, 1). Entries add up to a matrix M for
+    each page, and the information is (M + M') / 2.
+    """
 
     def scores(chances: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         credits = credits_of(model, chances, clicks, where)

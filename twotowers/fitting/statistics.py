@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from twotowers.errors import InputError
 from twotowers.files.distinct import number_rows
-from twotowers.files.rankings import mask
 from twotowers.logs.counted import Counts
-from twotowers.logs.log import Block, Log
+from twotowers.logs.log import Log
 from twotowers.logs.page_arrays import Pages, distinct_arrays
 from twotowers.models.page import last_clicks
 from twotowers.models.protocol import (
@@ -28,7 +27,6 @@ from twotowers.models.protocol import (
     PER_JUMP,
     PER_POSITION,
     ClickModel,
-    of_documents,
 )
 
 
@@ -182,12 +180,14 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Totals:
-    """All that a model with `counts` needs of a log: part -> [size] of its probabilities."""
+    """All that a model of cells with `counts` needs: part -> [size] clicks and impressions.
+
+    Each impression is a trial of its only part, and each click a success.
+    """
 
     model: ClickModel
     successes: Mapping[str, np.ndarray]
     trials: Mapping[str, np.ndarray]
-    impressions: Mapping[str, np.ndarray]
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -198,46 +198,27 @@ class Totals:
     def of_log(
         cls, model: ClickModel, log: Log | Counts, positions: int
     ) -> tuple[Totals, pa.Table]:
-        """The totals of a log; see `Statistics.of_log`. The model has no part per jump."""
-        totals: dict[str, list[np.ndarray]] = {}
-        pairs = None
-        by_document = of_documents(model.parts)
-        others = [part for part in model.parts if part not in by_document]
-        for own, keys in (by_document, ["query", "document"]), (others, ["position"]):
-            if not own:
-                continue
-            if model.statistics == CELLS:  # Each impression is a trial, and each click a success.
-                counts = log.count(keys)
-                credits = [(counts.clicks, counts.impressions)]
-            else:
-                assert isinstance(log, Log)
-                counts = log.count([*keys, "credit"], credit=(4 ** len(own), _credits(model, own)))
-                bits = counts.columns["credit"][:, None] >> np.arange(2 * len(own)) & 1
-                both = counts.impressions[:, None] * bits
-                credits = [*zip(both.T[::2], both.T[1::2], strict=True)]
-            if own is by_document:
-                place, pairs = pairs_of(counts)
-                size = len(pairs)
-            else:
-                place, size = position_of(counts), positions
-            for part, (successes, trials) in zip(own, credits, strict=True):
-                sums = (successes, trials, counts.impressions)
-                sums = [np.bincount(place, each, size) for each in sums]
-                once = model.parts[part] == ONCE
-                totals[part] = [each.sum(keepdims=True) if once else each for each in sums]
-        by_kind = ({part: totals[part][at] for part in model.parts} for at in range(3))
-        if pairs is None:
+        """The totals of a log; see `Statistics.of_log`."""
+        ((part, kind),) = model.parts.items()
+        counts = log.count(["query", "document"] if kind == PER_DOCUMENT else ["position"])
+        if kind == PER_DOCUMENT:
+            place, pairs = pairs_of(counts)
+            size = len(pairs)
+        else:
+            place, size = position_of(counts), positions
             ids = ((name, log.ids[name].type) for name in ("query", "document"))
             pairs = pa.schema([*ids]).empty_table()
-        return cls(model, *by_kind), pairs
+        sums = (np.bincount(place, each, size) for each in (counts.clicks, counts.impressions))
+        clicks, shown = (each.sum(keepdims=True) if kind == ONCE else each for each in sums)
+        return cls(model, {part: clicks}, {part: shown}), pairs
 
 
 def sufficient(
     model: ClickModel, log: Log | Counts, positions: int
 ) -> tuple[Statistics | Totals, pa.Table]:
     """What a model needs of a log, and the ids of its pairs; see `Statistics.of_log`."""
-    kind = Statistics if model.counts is None else Totals
-    return kind.of_log(model, log, positions)
+    counted = model.counts is not None and model.statistics == CELLS
+    return (Totals if counted else Statistics).of_log(model, log, positions)
 
 
 def pairs_of(counts: Counts) -> tuple[np.ndarray, pa.Table]:
@@ -253,17 +234,3 @@ def position_of(counts: Counts) -> np.ndarray:
     """[rows] positions from 0."""
     ids, numbers = counts.ids["position"], counts.columns["position"]
     return numbers if ids.values is None and ids.low == 1 else ids.whole(numbers) - 1
-
-
-def _credits(model: ClickModel, parts: list[str]):
-    """A function of a block: [shown] integers with two bits for each part, success and trial."""
-
-    def credit(block: Block) -> np.ndarray:
-        where = mask(block.lengths, int(block.lengths.max(initial=0)))
-        clicks = np.zeros(where.shape, bool)
-        clicks[where] = block.click
-        credits = model.counts(clicks, where)
-        bits = (each[where] for part in parts for each in credits[part])
-        return sum(bit.astype(np.uint8) << place for place, bit in enumerate(bits))
-
-    return credit

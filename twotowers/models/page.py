@@ -116,10 +116,10 @@ class ChainModel(PageModel):
             "attraction": attractive & where,
         }
 
-    def examined_given(
+    def _examined(
         self, chances: Mapping[str, np.ndarray], clicks: np.ndarray, where: np.ndarray
     ) -> np.ndarray:
-        """[pages, K] P(E_k = 1 | clicks), and 0 past the end of a page; see `expectations`."""
+        """[pages, K] P(E_k = 1 | clicks), and 0 past the end of a page."""
         parts = {name: Share.of(values) for name, values in chances.items()}
         after_click, after_none = self._laid_out(parts)
         goes_on, stops = map(_by_position, after_click.where(clicks, after_none))
@@ -144,7 +144,7 @@ class ChainModel(PageModel):
         return (examined * inside).T
 
     def expectations(self, chances, clicks, where) -> Credits:
-        now = self.examined_given(chances, clicks, where)
+        now = self._examined(chances, clicks, where)
         then, known = next_place(now), where & next_place(where)
         clicked = (clicks & known) * then, (clicks & known) * (1 - then)
         skipped = (~clicks & known) * then, (~clicks & known) * (now - then)
