@@ -25,12 +25,10 @@ What was shown where must not follow from the pair's own clicks.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.sparse import coo_array, csr_array
-from scipy.special import expit, xlog1py, xlogy
 
 from twotowers.errors import InputError
-from twotowers.fitting.conditional_logit import Moments, logit_moments, tilt
+from twotowers.fitting.conditional_logit import Moments, logit_moments
 from twotowers.fitting.curves import (
     ALONE,
     LEVERAGE,
@@ -57,8 +55,7 @@ def fit_conditional(
     """Examination relative to the reference, given the clicks of each pair.
 
     `form` is 'product' for ratios of examination, 'additive' for ratios of odds. Errors are
-    clustered by query, by the jackknife. A factor without a click on any document that links it has
-    estimate 0, and an upper end only.
+    clustered by query, by the jackknife. A factor without an estimate has a reason.
     """
     factors = counts.factors
     if not 0 < factors <= MOST_FACTORS:
@@ -66,15 +63,12 @@ def fit_conditional(
             f"{factors:,} bias factors", field="factor", expected=f"1 to {MOST_FACTORS:,}"
         )
     clicked = counts.where()
-    every = useful = _useful(clicked, form)
+    useful = _useful(clicked, form)
     together = strong_components(useful, form)
     inside = together == together[reference]
     reason = _reasons(counts, clicked, inside, reference)
     useful = _useful(useful.where(inside[useful.factor]), form)
-    start = np.zeros(factors)
-    if form == "additive":
-        start, _ = optimum(useful, joint_moments, start)
-    theta, moments = optimum(useful, FORMS[form], start)
+    theta, moments = optimum(useful, FORMS[form], np.zeros(factors))
     root, _ = inverse_root(moments.information, reference)
     resistance = (root**2).sum(1)
     steps, alone, blocks = _steps(useful, moments, form, reference)
@@ -96,9 +90,6 @@ def fit_conditional(
     )
     rests = (alone**2).sum(0) > LEVERAGE * resistance
     curve.reason[rests & (curve.reason == "")] = ALONE
-    if form == "product":
-        for factor in np.flatnonzero(reason == ORDERED):
-            _bound_above(curve, every, inside, theta - theta[reference], factor, 1 - level)
     return curve
 
 
@@ -143,7 +134,6 @@ NEVER = "never shown"
 APART = "no document was shown both here and at the reference, nor by way of other factors"
 UNCLICKED = "no click on a document that links it to the reference"
 ORDERED = "documents that link it to the reference were clicked on one side only"
-NO_CLICK = "no click here on a document that links it to the reference: at most the upper end"
 
 
 def _reasons(
@@ -156,33 +146,6 @@ def _reasons(
     reason[counts.component != counts.component[reference]] = APART
     reason[counts.shown == 0] = NEVER
     return reason
-
-
-def _bound_above(curve: Curve, useful: PairCounts, inside, theta, factor: int, miss: float) -> None:
-    """The upper end of a factor that had no click, where its documents had some elsewhere.
-
-    With ratio r each of these clicks would have missed the factor with 1 / (1 + r n_dk / N_d),
-    where N_d adds up n_dl e_l of the factors with a ratio. The end is the r with which all miss it
-    with probability `miss`, as if clicks were independent.
-    """
-    if useful.clicks[useful.factor == factor].any():
-        return
-    pairs, known = len(useful.cluster), inside[useful.factor]
-    shares = np.where(known, useful.impressions * np.exp(theta)[useful.factor], 0)
-    elsewhere = np.bincount(useful.pair, shares, pairs)
-    clicks = np.bincount(useful.pair, useful.clicks * known, pairs)
-    here = np.bincount(useful.pair, useful.impressions * (useful.factor == factor), pairs)
-    tells = (clicks > 0) & (here > 0)
-    if not tells.any():
-        return
-    clicks, odds = clicks[tells], here[tells] / elsewhere[tells]
-
-    def excess(log_ratio):
-        return clicks @ np.log1p(np.exp(log_ratio) * odds) + np.log(miss)
-
-    end = np.exp(brentq(excess, -50, 50))
-    curve.estimate[factor], curve.low[factor], curve.high[factor] = 0, 0, end
-    curve.reason[factor] = NO_CLICK
 
 
 def _useful(useful: PairCounts, form: str) -> PairCounts:
@@ -205,22 +168,6 @@ def product_moments(useful: PairCounts, theta: np.ndarray) -> Moments:
     likelihood = useful.clicks @ theta[useful.factor] - clicks @ np.log(total)
     laplacian = Blocks(by_pair(useful, expected), useful.cluster).laplacian()
     return Moments(likelihood, expected, expected, laplacian)
-
-
-def joint_moments(useful: PairCounts, theta: np.ndarray) -> Moments:
-    """Clicks that are independent, with an effect per pair that is at its optimum given theta.
-
-    Biased where a pair is shown a few times: only a start for the conditional logit, near to it
-    otherwise, and at a sixth of its cost.
-    """
-    starts = useful.starts
-    clicks = np.add.reduceat(useful.clicks, starts)
-    chance = expit(theta[useful.factor] + tilt(useful, theta, clicks, starts)[useful.pair])
-    likelihood = xlogy(useful.clicks, chance).sum()
-    likelihood += xlog1py(useful.impressions - useful.clicks, -chance).sum()
-    weight = useful.impressions * chance * (1 - chance)
-    laplacian = Blocks(by_pair(useful, weight), useful.cluster).laplacian()
-    return Moments(likelihood, useful.impressions * chance, weight, laplacian)
 
 
 FORMS = {"product": product_moments, "additive": logit_moments}
