@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.items import experiment
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.identifiability.linked_lists import Lists, linked_lists, rows_of
 
 

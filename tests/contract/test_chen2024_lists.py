@@ -10,7 +10,7 @@ from scipy.special import expit
 from papers.chen2024.models.eye_tracking import EyeTracking
 from tests.items import experiment
 from tests.lists import given_lists, read_lists
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 AUTHORS = DATA / "chen2024_k2"

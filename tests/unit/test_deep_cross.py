@@ -1,20 +1,15 @@
 """The deep and cross tower, and towers of features as parts of page models."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
 
-from tests.training import page_towers, short
-from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.losses.likelihood import SessionLoss
+from tests.training import page_towers
 from twotowers.models.dynamic_bayesian import DynamicBayesian
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.deep_cross import DeepCrossTower
-from twotowers.towers.lane import Lane
 from twotowers.towers.linear import LinearTower
 
 RNG = np.random.default_rng(0)
@@ -65,47 +60,7 @@ def test_the_tower_is_its_formula(cross, deep):
     np.testing.assert_allclose(tower(FEATURES, jax.random.key(0)), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_the_thesis_size():
-    tower = DeepCrossTower(WIDTH, rngs=nnx.Rngs(0))
-    assert [layer.kernel.shape for layer in tower.crosses] == [(WIDTH, WIDTH)] * 2
-    assert [layer.kernel.shape for layer in tower.layers] == [(WIDTH, 32), (32, 32)]
-
-
 # As parts of a page model.
-
-
-BUILD = partial(DeepCrossTower, hidden=5)
-
-
-def page_loss(lanes):
-    columns = np.arange(PAGES), PLACES, CLICKS, WHERE
-    columns = (jnp.asarray(np.repeat(column[None], lanes, axis=0)) for column in columns)
-    return SessionLoss(jnp.asarray(FEATURES), *columns)
-
-
-def fit_pages(dropout, lanes, **varied):
-    build = partial(BUILD, dropout=dropout)
-    model = page_towers(DynamicBayesian(), build, {"features": WIDTH}, LENGTH, seed=2)
-    settings = FitSettings(**short(0.02, batch=10, epochs=3, steps=4))
-    loss = page_loss(lanes)
-    result = fit(model, loss, loss, settings, lanes=lanes, seed=1, varied=varied)
-    return [result.model(lane) for lane in range(lanes)]
-
-
-RATES = [0.0, 0.6]
-
-
-def test_lanes_equal_separate_fits_and_both_towers_learn():
-    together = fit_pages(Lane("tower_dropout", tuple(RATES)), 2, tower_dropout=RATES)
-    (alone,) = fit_pages(RATES[1], 1)
-    leaves = [jax.tree.leaves(nnx.state(each, nnx.Param)) for each in (together[1], alone)]
-    for found, expected in zip(*leaves, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
-    fresh = page_towers(DynamicBayesian(), BUILD, {"features": WIDTH}, LENGTH, seed=2)
-    for part in ("attraction", "satisfaction"):
-        logits = [np.asarray(model.towers[part](FEATURES)) for model in (*together, fresh)]
-        for one, other in [(0, 1), (0, 2), (1, 2)]:
-            assert np.abs(logits[one] - logits[other]).max() > 0.01
 
 
 @pytest.mark.parametrize("build", [LinearTower, DeepTower, DeepCrossTower])

@@ -1,6 +1,5 @@
 """The dual learning algorithm with towers, against its formulas session by session."""
 
-from dataclasses import replace
 from functools import partial
 
 import jax
@@ -118,15 +117,3 @@ def test_it_finds_examination_and_relevance_of_a_position_based_user(examination
     np.testing.assert_allclose(score - level, truth, atol=0.1)
     assert len(found.history) == 60
     assert found.bias.shape == (POSITIONS,)
-
-
-def test_a_linear_tower_reads_features_of_any_width():
-    """A feature of each document, and two that say nothing."""
-    width = RELEVANCE.size + 2
-    features = np.eye(RELEVANCE.size, width, dtype=np.float32).reshape(*RELEVANCE.shape, width)
-    given = task(lanes=[(0, {})], training=TRAINING, tower="linear")
-    splits = {name: replace(each, inputs=features) for name, each in given.splits.items()}
-    (found,) = dla.fit(replace(given, splits=splits))
-    score, truth = found.scores(features), np.log(USER.chance(RELEVANCE, 1)[..., 0])
-    level = (score - truth).mean(1, keepdims=True)
-    np.testing.assert_allclose(score - level, truth, atol=0.2)

@@ -200,19 +200,6 @@ def test_against_scipy():
     np.testing.assert_allclose(fitted.parameters["attraction"][seen], attraction, rtol=2e-2)
 
 
-@pytest.mark.parametrize(("model", "clicked"), MODELS[:2], ids=NAMES[:2])
-def test_recovers_the_truth_from_expected_clicks(model, clicked):
-    """One known examination fixes the scale, if there is one."""
-    rng = np.random.default_rng(0)
-    document, position = (each.ravel() for each in np.indices((30, 4)))
-    truth = {"attraction": rng.uniform(0.2, 0.9, 30), "examination": np.array([1, 0.8, 0.5, 0.3])}
-    chance = model.probability(truth["attraction"][document], truth["examination"][position])
-    cells = Cells(document, position, np.full(120, 100), 100 * chance)
-    fitted = fit(cells, model, start={"examination": [1, 0.5, 0.5, 0.5]}, tolerance=1e-15)
-    for part, values in truth.items():
-        np.testing.assert_allclose(fitted.parameters[part], values, rtol=1e-4)
-
-
 def test_closed_form_of_known_examination():
     """With sure examination, attraction is the click rate after one step."""
     cells = Cells(np.array([0, 1, 2]), np.zeros(3, int), np.array([10, 20, 8]), np.array([3, 0, 8]))
@@ -256,15 +243,6 @@ def test_what_was_never_shown_is_not_known():
     smooth = fit(cells, prior=Prior(parts={"attraction": (1, 4)}))
     assert smooth.parameters["attraction"][1] == 0.25
     assert smooth.unknown()["attraction"] == 0.25
-
-
-def test_certain_clicks_and_skips_stay_finite():
-    for clicks in (0, 5):
-        cells = Cells(np.array([0, 1]), np.array([0, 0]), np.full(2, 5), np.full(2, clicks))
-        fitted = fit(cells)
-        assert np.isfinite(fitted.history).all()
-        product = fitted.parameters["attraction"] * fitted.parameters["examination"]
-        np.testing.assert_allclose(product, clicks / 5, atol=1e-3)
 
 
 class Contradictory(PositionBased):

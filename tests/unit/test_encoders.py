@@ -126,13 +126,6 @@ def test_the_network_is_that_of_the_formulas(encoder, some):
     )
 
 
-def test_padding_changes_nothing(encoder, some):
-    short = run(encoder, some.tokens[:, :8], some.segments[:, :8])
-    blank = np.where(np.arange(12) < 8, some.tokens, PAD)
-    long = run(encoder, blank, some.segments)
-    np.testing.assert_allclose(short[:, 0], long[:, 0], atol=1e-5)
-
-
 @pytest.mark.parametrize("together", [30, 7, 1])
 def test_every_page_is_in_one_batch(together):
     rng = np.random.default_rng(1)

@@ -10,7 +10,6 @@ from flax import nnx
 from jax.tree_util import register_dataclass
 
 from tests.simulated_logs import cells_of, simulate_sessions
-from twotowers.errors import InputError
 from twotowers.files.rankings import mask
 from twotowers.fitting import gradient as fitting
 from twotowers.fitting import lane_steps
@@ -46,12 +45,6 @@ def test_batches_use_all_units_equally(units, batch, steps):
     np.testing.assert_array_equal(
         np.sort(whole, axis=1), np.tile(np.arange(units), (len(whole), 1))
     )
-
-
-def test_batches_are_random():
-    one, same, other = (batch_order(np.random.default_rng(k), 50, 10, 5) for k in (0, 0, 1))
-    np.testing.assert_array_equal(one, same)
-    assert not np.array_equal(one, other)
 
 
 # Early stopping, on a model of one number x. Its loss is x, and Adam's step on a constant gradient
@@ -228,14 +221,6 @@ def test_loss_is_that_of_the_parameters_kept(three_lanes):
         np.testing.assert_allclose(value, three_lanes.loss[lane], rtol=1e-5)
         lowest = np.nanmin(three_lanes.history[:, lane])
         assert lowest <= three_lanes.loss[lane] <= lowest + QUICK.min_delta
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_data_that_are_not_finite(bad):
-    features = FEATURES.copy()
-    features[2, 1, 0] = bad
-    with pytest.raises(InputError, match=r"lanes \[0, 1, 2\] did not reach a finite"):
-        fit_lanes([0, 1, 2], features=features)
 
 
 # Evaluation.

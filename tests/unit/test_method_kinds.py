@@ -81,16 +81,6 @@ def test_lanes_of_priors_pull_towards_a_half():
     assert np.abs(pulled - 0.5).max() < 0.01 < np.abs(plain - 0.5).max()
 
 
-def test_pairs_that_were_never_shown_are_as_attractive_as_the_mean():
-    shown = SHOWN.copy()
-    shown[0, 2, 3] = 0
-    (found,) = em.fit(task(Counts(shown, np.minimum(CLICKED, shown))))
-    attraction, own = expit(found.scores(NUMBERS)), NUMBERS[2, 3]
-    trials = np.delete(shown.sum((0, -1)).ravel(), own)
-    mean = np.average(np.delete(attraction.ravel(), own), weights=trials)
-    assert attraction[2, 3] == pytest.approx(mean)
-
-
 @pytest.mark.parametrize("counts", [None, listed()], ids=["dense", "listed"])
 def test_positions_that_were_never_shown_have_no_bias(counts):
     given = task(counts, positions=POSITIONS + 2)

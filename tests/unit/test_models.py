@@ -11,13 +11,10 @@ from scipy.special import expit
 
 from twotowers.errors import InputError
 from twotowers.experiment.components import components
-from twotowers.fitting.gradient import FitSettings, fit
 from twotowers.logs.counts import Counts
 from twotowers.losses.cells import cell_logits, cell_losses, click_losses
 from twotowers.losses.likelihood import CountLoss
-from twotowers.models.additive import Additive, inverse_rank
-from twotowers.models.chances import Chance
-from twotowers.models.document_rate import DocumentRate
+from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel
 from twotowers.towers.two_towers import two_towers
@@ -153,37 +150,7 @@ def test_own_implementations_equal_the_general_one(model):
         np.testing.assert_allclose(own_part, general_part, rtol=1e-4, atol=1e-5)
 
 
-def fitted_chance(user, model):
-    """Click probabilities of a model that is fitted to a large log of a user."""
-    relevance = np.array([[0.0, 1.5, 2.5, 4.0]])
-    chance = user.chance(relevance, POSITIONS)
-    shown = np.full((1, 1, 4, POSITIONS), 1000.0)
-    pairs = jnp.arange(4).reshape(1, 4)
-    counts = Counts(jnp.asarray(shown), jnp.asarray(shown * chance))
-    objective = CountLoss(pairs, counts, jnp.ones((1, 1)) / 16_000)
-    options = {"batch": 1, "steps": 200, "epochs": 10, "patience": 5, "min_delta": 1e-7}
-    settings = FitSettings(learning_rate=0.05, weight_decay=0, **options)
-    towers = two_towers("embedding", width=0, pairs=4, positions=POSITIONS, seed=0, model=model)
-    fitted = fit(towers, objective, objective, settings, lanes=1, seed=0).model(0)
-    return chance, expit(np.asarray(fitted(pairs), float))
-
-
-@pytest.mark.parametrize("user", MODELS, ids=lambda model: f"user {type(model).__name__}")
-def test_a_fit_of_the_users_own_model_finds_its_clicks_and_no_other_model_does(user):
-    """Simulate from a model and fit all: only the right model may fit."""
-    for model in MODELS:
-        chance, found = fitted_chance(user, model)
-        error = np.abs(found - chance).max()
-        includes = type(user) is type(model) or (isinstance(user, DocumentRate))
-        assert (error < 0.02) == includes, (type(user), type(model), error)
-
-
 # Closed forms.
-
-
-def test_inverse_rank_is_minus_log_rank():
-    expected = [0, -np.log(2), -np.log(3), -2 * np.log(2)]
-    np.testing.assert_allclose(inverse_rank(4), expected, atol=1e-15)
 
 
 def test_additive_user_closed_form():
@@ -208,11 +175,6 @@ def test_position_based_user_closed_form(eta):
     np.testing.assert_allclose(chance, np.outer(attractive, k ** -float(eta)), rtol=1e-12)
 
 
-def test_position_based_user_takes_any_highest_label():
-    chance = PositionBased(highest=2, noise=0).chance(np.array([0.0, 1, 2]), 1)
-    np.testing.assert_allclose(chance[:, 0], [0, 1 / 3, 1], atol=1e-12)
-
-
 def test_position_based_bias_is_the_logarithm_of_examination():
     logits = np.array([-2.0, 0, 3])
     np.testing.assert_allclose(PositionBased().position_bias(logits), np.log(expit(logits)))
@@ -226,10 +188,3 @@ def test_position_based_bias_is_the_logarithm_of_examination():
 def test_constants_out_of_range_are_named(field, value):
     with pytest.raises(InputError, match=field):
         PositionBased(**{field: value})
-
-
-def test_samples_follow_the_chance():
-    parts = {"attraction": Chance.of(np.array([0.1, 0.5, 0.9])), "examination": Chance.of(0.5)}
-    where = np.broadcast_to([True, True, False], (20_000, 3))
-    clicks = Additive().sample(parts, where, rng=np.random.default_rng(0))["clicks"]
-    np.testing.assert_allclose(clicks.mean(0), [0.1, 0.5, 0], atol=0.015)

@@ -31,14 +31,6 @@ def test_closed_form_of_one_factor():
     np.testing.assert_allclose(estimate.relevance + estimate.bias, logit(c / n)[:, 0], rtol=1e-6)
 
 
-def test_closed_form_of_a_saturated_log():
-    # Every document has one position, so all click rates are fitted exactly.
-    n = np.diag([10.0, 20, 30])
-    c = np.diag([1.0, 5, 29])
-    estimate = fit_embedding(n, c)
-    np.testing.assert_allclose(np.diag(estimate.probability), np.diag(c) / np.diag(n), rtol=1e-6)
-
-
 def test_against_scipy():
     n, c = make_log()
     documents = len(n)

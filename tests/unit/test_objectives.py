@@ -158,23 +158,6 @@ def test_listed_cells_have_the_weights_of_dense_ones(weighting):
         )
 
 
-@pytest.mark.parametrize("weightings", [["none", "ips"], ["ips", "none"]])
-def test_lanes_of_every_weighting_keep_their_scale(weightings):
-    """The share of a query in the loss does not depend on the other weightings."""
-    model = model_of()
-    # Weighting does not change a deterministic log.
-    counts = Counts(COUNTS.impressions[1:], COUNTS.clicks[1:])
-    lanes = [(log, weighting) for weighting in weightings for log in range(len(counts.clicks))]
-    objective = count_loss(Split(FEATURES, WHERE, None, counts), lanes)
-    ips = [(log, "ips") for log in range(len(counts.clicks))]
-    alone = count_loss(Split(FEATURES, WHERE, None, counts), ips)
-    first = weightings.index("ips") * len(counts.clicks)
-    for lane in range(len(counts.clicks)):
-        np.testing.assert_allclose(
-            losses(model, objective, first + lane), losses(model, alone, lane), rtol=1e-5
-        )
-
-
 # Extreme logits: a model whose relevance is its inputs.
 
 

@@ -133,7 +133,7 @@ def test_a_model_of_users_who_stop_reads_no_gaps(model, tmp_path):
     text = (
         "from dataclasses import dataclass\n"
         "from twotowers.models.dynamic_bayesian import DynamicBayesian\n"
-        "from twotowers.models.mixing import MixtureModel\n"
+        "from twotowers.models.mixed import MixtureModel\n"
         "from twotowers.models.position_based import PositionBased\n"
         "@dataclass(frozen=True)\n"
         "class Mixed(MixtureModel):\n"

@@ -91,17 +91,6 @@ def test_lanes_of_learning_rates_and_decays_equal_separate_fits():
     assert len({lane.tobytes() for lane in lanes}) == 5
 
 
-def test_lanes_of_one_number_leave_the_other_as_it_is():
-    lanes = descend(
-        replace(SETTINGS, optimizer="sgd", weight_decay=0.0), 2, learning_rate=[0.1, 0.02]
-    )
-    for found, rate in zip(lanes, [0.1, 0.02], strict=True):
-        np.testing.assert_allclose(found, plainly(optax.sgd(rate)), rtol=1e-4)
-    decays = descend(SETTINGS, 2, weight_decay=[0.0, 0.5])
-    for found, decay in zip(decays, [0.0, 0.5], strict=True):
-        np.testing.assert_allclose(found, plainly(optax.adamw(0.05, weight_decay=decay)), rtol=1e-4)
-
-
 def test_of_several_learning_rates_some_may_diverge():
     steep = replace(SETTINGS, optimizer="sgd", weight_decay=0.0, steps=400)
     quadratic = Quadratic(jnp.asarray(CENTRES))

@@ -224,31 +224,6 @@ def test_softmax_against_rax(normalised, label_fn):
     np.testing.assert_allclose(ours, theirs, **CLOSE)
 
 
-def test_weights_cancel_on_pages_with_one_click():
-    """The published list IPS is the naive softmax there, in value and gradient."""
-    naive, weighted = (
-        lambda f, weights=weights, way="after": softmax_loss(
-            f, CLICKS, where=WHERE, weights=weights, normalised=way
-        )
-        for weights in (None, WEIGHTS)
-    )
-    clicks = CLICKS.sum(-1)
-    one, several = clicks == 1, clicks > 1
-    assert one.sum() > 1
-    assert several.sum() > 1
-    np.testing.assert_allclose(weighted(SCORES)[clicks <= 1], naive(SCORES)[clicks <= 1], **CLOSE)
-    assert (np.abs(weighted(SCORES) - naive(SCORES))[several] > 1e-3).all()
-    slopes = [
-        jax.grad(lambda f, of=of: of(f).sum())(jnp.asarray(SCORES))[one] for of in (naive, weighted)
-    ]
-    np.testing.assert_allclose(*slopes, **CLOSE)
-    # Normalised before weights, they do not cancel: a page's loss is its click's weight times the
-    # naive loss.
-    before = weighted(SCORES, way="before")[one]
-    its_weight = (WEIGHTS * CLICKS).sum(-1)[one]
-    np.testing.assert_allclose(before, its_weight * naive(SCORES)[one], **CLOSE)
-
-
 def weights_at(logits, page):
     return to_first(softmax(logits[page][WHERE[page]])) if WHERE[page].any() else np.ones(0)
 

@@ -29,11 +29,11 @@ from twotowers.methods import (
     regression_em,
 )
 from twotowers.methods import softmax as softmax_method
-from twotowers.methods.page_losses import page_loss, position_based_losses
+from twotowers.methods.page_losses import page_loss
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
-from twotowers.towers.two_towers import TwoTowers, two_towers
+from twotowers.towers.two_towers import two_towers
 
 QUERIES, DOCUMENTS, POSITIONS, WIDTH = 12, 6, 5, 3
 RNG = np.random.default_rng(0)
@@ -156,22 +156,6 @@ def test_published_penalty_has_one_scale():
     np.testing.assert_allclose(whole.mean(), half.mean(), rtol=1e-5)
 
 
-def test_dropout_on_sessions_is_drawn_per_document():
-    """A page shows a document per position. Each has a draw of its own, in each session."""
-    rngs = nnx.Rngs(0)
-    towers = TwoTowers(Additive(), as_is, POSITIONS, dropout=0.5, rngs=rngs)
-    sessions = 400
-    place = jnp.broadcast_to(jnp.arange(POSITIONS), (sessions, POSITIONS))
-    ones = jnp.ones((sessions, POSITIONS))
-    inputs = jnp.zeros((sessions, POSITIONS, 1))
-    losses = towers.row_losses(inputs, place, place, ones, 0 * ones, jax.random.key(1))
-    dropped = np.isclose(losses, np.log(2))  # a logit of 0
-    kept = np.logaddexp(0, 2 * np.asarray(towers.examination))
-    np.testing.assert_allclose(losses, np.where(dropped, np.log(2), kept), rtol=1e-5)
-    assert abs(dropped.mean() - 0.5) < 0.05
-    assert np.abs(np.corrcoef(dropped.T) - np.eye(POSITIONS)).max() < 0.2
-
-
 # Fits.
 
 
@@ -232,12 +216,6 @@ def test_clipped_ips_finds_weighted_click_rates():
     expected = -np.where(pages.clicks, np.log(chance), np.log1p(-chance))
     np.testing.assert_allclose(losses, expected, rtol=1e-6)
     assert losses is same
-
-
-def test_losses_of_a_certain_click_are_finite():
-    """The published NLL was infinite where s(f) rounds to 1 at propensity 1."""
-    losses = position_based_losses(np.array([500.0, 500.0]), np.ones(2), np.array([True, False]))
-    np.testing.assert_allclose(losses, [0, 500], atol=1e-12)
 
 
 def test_regression_em_is_the_likelihood_with_another_watch():

@@ -6,22 +6,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
 from scipy.special import expit, logit
 
-from tests.training import page_towers
 from twotowers.errors import InputError
 from twotowers.experiment.components import build_model
 from twotowers.fitting.em import fit_em
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance
-from twotowers.models.mixing import MixtureModel
+from twotowers.models.mixed import MixtureModel
 from twotowers.models.names import MODELS as NAMES
 from twotowers.models.page import lay_out
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
-from twotowers.towers.baseline import BaselineTower
-from twotowers.towers.linear import LinearTower
 
 FLOOR = 1e-12
 MODELS = {name: build_model(kind) for name, kind in NAMES.items()} | {
@@ -295,18 +291,6 @@ def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction(mixture, own)
     np.testing.assert_allclose(model.marginal(chances).value, expected @ patterns, atol=1e-9)
 
 
-def test_what_one_model_of_a_mixture_rules_out_is_no_evidence_lost():
-    """PBM says that position 3 is never examined, so a click there is of another model."""
-    model, rng = Mixed(), np.random.default_rng(3)
-    parts = drawn(model, 4, rng)
-    parts["examination"][..., 2] = 0
-    chances = {part: Chance.of(values) for part, values in parts.items()}
-    patterns = np.array(list(product((0, 1), repeat=4)), bool)
-    wide = repeated(model, chances, len(patterns))
-    found = np.exp(model.log_likelihood(wide, patterns, np.ones(patterns.shape, bool)))
-    assert found.sum() == pytest.approx(1, abs=1e-9)
-
-
 def test_a_mixture_shares_what_it_is_asked_to_if_kinds_agree():
     class Same(MixtureModel):
         components = (MODELS["pbm"], MODELS["rctr"])
@@ -339,21 +323,6 @@ def test_examination_of_a_mixture_is_the_mean_of_its_models():
     alone = [model.examination(parts).value for model in Rated.components]
     np.testing.assert_allclose(np.broadcast_to(alone[0], 2), [0.8, 0.4])
     np.testing.assert_allclose(np.broadcast_to(alone[1], 2), 1)
-
-
-def test_a_mixture_is_trained_by_gradient():
-    towers = page_towers(Mixed(), BaselineTower, {"pair": 5}, 3, seed=0)
-    inputs = jnp.tile(jnp.arange(5), (7, 1))
-    documents = jnp.tile(jnp.arange(3), (7, 1))
-    clicks = jnp.asarray(np.random.default_rng(0).random((7, 3)) < 0.5)
-
-    def total(towers):
-        shown = jnp.ones((7, 3), bool)
-        return towers.row_losses(inputs, documents, None, shown, clicks).sum()
-
-    gradient = jax.tree.leaves(nnx.jit(nnx.grad(total))(towers))
-    assert all(np.isfinite(each).all() for each in gradient)
-    assert sum(bool((np.asarray(each) != 0).any()) for each in gradient) == len(gradient)
 
 
 def test_relevance_of_a_mixture_whose_models_share_nothing_is_the_mean_of_theirs():
@@ -409,25 +378,3 @@ def test_em_finds_parts_that_depend_on_documents(kind, part):
         moved = found[part].copy()
         moved[document] += step
         assert likelihood({**found, part: moved}) < best
-
-
-def test_towers_on_features_give_every_part_per_document():
-    """Continuation by features: the loss has the gradient of a part that is laid out by hand."""
-    model = by_document("dependent_click", "continuation")
-    rng = np.random.default_rng(1)
-    inputs = jnp.asarray(rng.standard_normal((5, 4, 3)), jnp.float32)
-    documents = jnp.asarray(np.argsort(rng.random((5, 4)), axis=1))
-    clicks = jnp.asarray(rng.random((5, 4)) < 0.4)
-    towers = page_towers(model, LinearTower, {"features": 3}, 4, seed=0)
-    assert set(towers.towers) == {"attraction", "continuation"}
-    chances = towers.chances(inputs, documents)
-    own = jnp.take_along_axis(towers.towers["continuation"](inputs), documents, axis=-1)
-    np.testing.assert_allclose(chances["continuation"].logits, own, rtol=1e-5, atol=1e-6)
-
-    def loss(towers):
-        shown = jnp.ones_like(clicks)
-        return towers.row_losses(inputs, documents, None, shown, clicks).sum()
-
-    gradient = nnx.grad(loss)(towers)
-    moved = jax.tree.leaves(gradient.towers["continuation"])
-    assert all(np.abs(each).max() > 0 for each in moved)

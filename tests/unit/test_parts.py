@@ -19,8 +19,7 @@ from twotowers.logs.counts import Counts
 from twotowers.losses.likelihood import CountLoss
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.dense import MOMENTUM, DenseTower, Layer
-from twotowers.towers.lane import Lane
-from twotowers.towers.parts import drop, reverse
+from twotowers.towers.parts import drop
 from twotowers.towers.reversal import Reversal
 from twotowers.towers.two_towers import two_towers
 
@@ -298,13 +297,6 @@ def test_a_tower_of_positions():
     np.testing.assert_allclose(losses, nll(attraction, expected).sum((-2, -1)), rtol=1e-5)
 
 
-def test_reversal_is_the_identity_forwards_and_minus_scale_backwards():
-    x = jnp.array([1.5, -2.0])
-    np.testing.assert_array_equal(reverse(x, 0.7), x)
-    gradient = jax.grad(lambda x: (jnp.array([3.0, 5.0]) * reverse(x, 0.7)).sum())(x)
-    np.testing.assert_allclose(gradient, [-2.1, -3.5], rtol=1e-6)
-
-
 @pytest.mark.parametrize("layout", ["tables", "rows"])
 def test_an_adversary_of_the_hidden_layer_leaves_the_last_layer_to_the_clicks(layout):
     """Every gradient against differences of plain formulas."""
@@ -385,44 +377,6 @@ def test_an_adversary_that_guesses_what_documents_are(layout):
     # Early stopping and tests see the clicks alone.
     plain = nll(attraction, examination).sum((-2, -1))
     np.testing.assert_allclose(objective.losses(model, jnp.arange(UNITS), 0), plain, rtol=1e-5)
-
-
-# Numbers of parts as lanes.
-
-RATES, SCALES, DROPPED = [0.0, 0.3, 0.6], [2.0, 0.0, 0.5], [0.5, 0.0, 0.2]
-
-
-def fit_towers(dropout, scale, dropped, lanes, **varied):
-    shown, clicked = (np.repeat(each, lanes, axis=0) for each in (SHOWN, CLICKED))
-    objective = layouts(shown, clicked)["tables"]
-    model = towers(
-        partial(DenseTower, layers=[6, 5], dropout=dropout),
-        dropout=dropped,
-        heads=[partial(Reversal, scale=scale)],
-    )
-    settings = FitSettings(**short(0.02, batch=3, epochs=2, steps=6))
-    result = fit(model, objective, objective, settings, lanes=lanes, seed=1, varied=varied)
-    return [jax.tree.leaves(nnx.state(result.model(lane), nnx.Param)) for lane in range(lanes)]
-
-
-@pytest.fixture(scope="module")
-def lanes_together():
-    columns = {"tower_dropout": RATES, "reversal_scale": SCALES, "examination_dropout": DROPPED}
-    markers = (Lane(column, tuple(values)) for column, values in columns.items())
-    return fit_towers(*markers, 3, **columns)
-
-
-@pytest.mark.parametrize("lane", range(3))
-def test_lanes_of_rates_and_scales_equal_separate_fits(lanes_together, lane):
-    (alone,) = fit_towers(RATES[lane], SCALES[lane], DROPPED[lane], 1)
-    for found, expected in zip(lanes_together[lane], alone, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
-
-
-def test_every_lane_is_another_fit(lanes_together):
-    for one, other in [(0, 1), (1, 2), (0, 2)]:
-        pairs = zip(lanes_together[one], lanes_together[other], strict=True)
-        assert max(float(jnp.abs(a - b).max()) for a, b in pairs) > 1e-2
 
 
 def test_an_adversarys_weight_starts_where_it_is_set():

@@ -16,7 +16,7 @@ from twotowers.experiment.fields import read
 from twotowers.experiment.given import read_lists
 from twotowers.experiment.ranked_lists import Contexts, Merging, Places, contexts_of, factors_of
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import of_places, of_ties
 from twotowers.jobs.transfer import gains, read_transfer

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.identifiability import merging
-from twotowers.identifiability.graph import factor_components
 from twotowers.identifiability.intervention import (
     intervention_cost,
     node_intervention,
@@ -104,26 +104,6 @@ def test_no_intervention_is_cheaper(rows, relevance, examination):
     component = factor_components(*columns(rows), factors=FACTORS)
     expected = cheapest_tree(component, swap_cost(rows, relevance, examination))
     assert found.total == pytest.approx(expected, rel=1e-12, abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_no_intervention_is_cheaper_among_many(seed):
-    """Continuous estimates, with relevant features at factors of little examination."""
-    rng = stream("test of many swaps", seed)
-    examination = rng.uniform(0.05, 1, 50)
-    factor, feature = rng.integers(50, size=60), rng.permutation(60)
-    relevance = np.empty(60)
-    relevance[feature] = rng.uniform(0.5, 1, 60) * 0.05 / examination[factor] ** rng.uniform(0, 2)
-    found = node_intervention(feature, factor, relevance, examination)
-    rows = list(zip(feature.tolist(), factor.tolist(), strict=True))
-    assert_connects(rows, found, factors=50)
-    component = factor_components(feature, factor, factors=50)
-    edges = sorted(
-        (intervention_cost(relevance[x], examination[source], examination[target]), source, target)
-        for x, source in rows
-        for target in range(50)
-    )
-    assert found.total == pytest.approx(kruskal(component, edges))
 
 
 def test_the_paper_swaps_the_most_relevant_from_first_to_first():

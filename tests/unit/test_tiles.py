@@ -43,27 +43,6 @@ def test_sums_by_factor_and_by_feature_vector_are_those_of_the_rows(factors, row
     assert {len(block.layers) for block in layout.blocks} <= {1, DEPTH}
 
 
-def test_values_of_feature_vectors_come_back_and_those_of_unseen_are_zero():
-    rates = drawn(3, 400, seed=0)
-    layout = lay_out(rates)
-    values = np.random.default_rng(1).random((LANES, FEATURES))
-    values[:, ~np.isin(np.arange(FEATURES), rates.feature)] = 0
-    back = layout.by_feature(layout.by_layer(values, np.float32), FEATURES)
-    np.testing.assert_array_equal(back, values.astype(np.float32))
-
-
-def test_a_cell_gets_the_value_of_its_lanes_factor():
-    rates = drawn(3, 400, seed=2)
-    layout = lay_out(rates)
-    values = np.array([[0.25, 0.5, 1.0], [2.0, 4.0, 8.0]], np.float32)
-    spread = layout.spread(values)
-    weighted = [
-        [cells.weight * at for cells in block.layers]
-        for block, at in zip(layout.blocks, spread, strict=True)
-    ]
-    np.testing.assert_array_equal(layout.collect(weighted), values * layout.shown)
-
-
 def test_feature_vectors_seen_with_the_same_factors_share_tiles():
     """A hundred at one factor fill twelve tiles and half of another; three do not fill a half."""
     feature = np.arange(103)

@@ -8,18 +8,10 @@ from flax import nnx
 from scipy.stats import ks_2samp, kstest
 
 from twotowers.towers.deep import DeepTower
-from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import CUT_DEVIATION, embedding, linear, matmul
 from twotowers.towers.two_towers import two_towers
 
 FEATURES = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
-
-
-def test_linear_tower_has_weights_and_no_intercept():
-    tower = LinearTower(4, rngs=nnx.Rngs(0))
-    weights = np.asarray(tower.layer.kernel[...])[:, 0]
-    np.testing.assert_allclose(tower(FEATURES), FEATURES @ weights, rtol=1e-5, atol=1e-6)
-    assert len(jax.tree.leaves(nnx.state(tower))) == 1
 
 
 def test_matmul_has_the_gradients_of_a_product_in_every_lane():
@@ -43,32 +35,10 @@ def test_dropout_only_with_a_key():
     assert not np.allclose(dropping(FEATURES, key), plain(FEATURES))
 
 
-def test_logits_add_bias_of_the_position_to_relevance_of_the_document():
-    for tower, inputs in [
-        ("linear", FEATURES),
-        ("deep", FEATURES),
-        ("embedding", np.array([[0, 1, 2], [5, 4, 3]])),
-    ]:
-        model = two_towers(tower, width=4, pairs=6, positions=5, seed=3)
-        relevance, bias = np.asarray(model.relevance(inputs)), np.asarray(model.position_bias)
-        assert relevance.shape == (2, 3)
-        assert bias.shape == (5,)
-        expected = relevance[:, :, None] + bias
-        np.testing.assert_allclose(model(inputs), expected, rtol=1e-6)
-
-
 def test_embedding_looks_pairs_up():
     model = two_towers("embedding", width=0, pairs=6, positions=2, seed=3)
     table = np.asarray(model.relevance.logits.embedding[...])[:, 0]
     np.testing.assert_array_equal(model.relevance(np.array([[5, 0]])), [[table[5], table[0]]])
-
-
-def test_seeds():
-    def bias(seed):
-        return np.asarray(two_towers("linear", width=4, pairs=1, positions=5, seed=seed)(FEATURES))
-
-    np.testing.assert_array_equal(bias(1), bias(1))
-    assert not np.array_equal(bias(1), bias(2))
 
 
 def test_starts_have_the_distribution_of_flax_and_differ_by_key():

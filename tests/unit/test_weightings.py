@@ -91,10 +91,3 @@ def test_small_unsigned_counts_do_not_overflow():
     listed = weighted(("ips",), jnp.asarray(0), rows)
     for found, dense in zip(listed, (result.impressions, result.clicks), strict=True):
         np.testing.assert_array_equal(found.reshape(1, 2, 2), dense)
-
-
-def test_expected_counts_below_one():
-    impressions = np.array([[[0.25, 0.5], [0.5, 0.25]]])
-    result = inverse_propensity(Counts(impressions, impressions / 2))
-    np.testing.assert_allclose(result.impressions, np.full((1, 2, 2), 0.75), rtol=1e-6)
-    np.testing.assert_allclose(result.clicks, np.full((1, 2, 2), 0.375), rtol=1e-6)

@@ -8,55 +8,22 @@ and factors. It has the same components, and time is linear in the rows of the l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from twotowers.files.distinct import number_rows
-from twotowers.fitting.pair_counts import factor_components
 
 BLOCK = 1 << 22
 """Entries of a sparse product in memory at a time."""
 
 
-@dataclass(frozen=True)
-class GraphStatistics:
-    """The size of an identifiability graph (Chen et al. 2024, Table 4).
+def number_of_edges(feature: np.ndarray, factor: np.ndarray, *, factors: int) -> int:
+    """Edges of the identifiability graph (Chen et al. 2024, Table 4): unordered pairs of different
+    factors that share a feature vector. Equal vectors of different documents have equal numbers.
 
-    Attributes:
-        nodes: number of bias factors.
-        edges: number of unordered pairs of different factors that share a feature vector.
-        components: number of connected components.
-        sizes: [components] number of factors of each, largest first.
-    """
-
-    nodes: int
-    edges: int
-    components: int
-    sizes: np.ndarray
-
-
-def graph_statistics(feature: np.ndarray, factor: np.ndarray, *, factors: int) -> GraphStatistics:
-    """Nodes, edges and components of the identifiability graph (Chen et al. 2024, Table 4).
-
-    Equal feature vectors of different documents have equal numbers. All factors count as nodes. The
-    paper counts only those in the log, so number only these for its counts.
-    """
-    sizes = np.bincount(factor_components(feature, factor, factors=factors))
-    return GraphStatistics(
-        nodes=factors,
-        edges=_edges(feature, factor, factors),
-        components=len(sizes),
-        sizes=np.sort(sizes)[::-1],
-    )
-
-
-def _edges(feature: np.ndarray, factor: np.ndarray, factors: int) -> int:
-    """Half of the entries off the diagonal of S S'. S [factors, features] is True where seen.
-
-    The product may be dense, so its rows are computed a block at a time.
+    It is half of the entries off the diagonal of S S', where S [factors, features] is True where
+    seen. The product may be dense, so its rows are computed a block at a time.
     """
     if not len(feature):
         return 0

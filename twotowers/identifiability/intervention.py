@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twotowers.identifiability.graph import factor_components, spanning_forest
+from twotowers.fitting.pair_counts import factor_components
+from twotowers.identifiability.graph import spanning_forest
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def node_intervention(
     other than R is the cheaper of two: B's best swap to R, and the best swap of any component to B.
     These edges make a tree, because the cost of a swap to R strictly falls along edges of the
     second kind. No spanning tree is cheaper: in a tree rooted at R, the edge from B to its parent
-    is an edge at B. Time is that of sorting the rows.
+    is an edge at B. Time grows with components times factors, instead of with factors squared.
 
     Features and factors are integers, [rows]; the estimates [features], [factors] are finite and >
     0.
@@ -72,7 +73,7 @@ def node_intervention(
     root = component[np.argmax(examination)]
     leaving = intercept + slope * reach[root]
     giver = _lowest(leaving, component)
-    helper = _lowest_line(intercept, slope, reach)
+    helper = np.array([np.argmin(intercept + slope * at) for at in reach])
     leaves = leaving[giver] <= intercept[helper] + slope[helper] * reach
     other = np.arange(len(giver)) != root
     source = np.where(leaves, giver, helper)[other]
@@ -124,27 +125,6 @@ def _lowest(value: np.ndarray, group: np.ndarray) -> np.ndarray:
     """[groups] index of the lowest value of each group, the first among equals."""
     order = np.lexsort((value, group))
     return order[np.unique(group[order], return_index=True)[1]]
-
-
-def _lowest_line(intercept: np.ndarray, slope: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """[points] index of the lowest line, intercept + slope * at, at each point > 0."""
-    order = np.lexsort((intercept, slope))
-    lowest = np.minimum.accumulate(intercept[order])
-    # Lines are sorted by slope. A line can be lowest only if it starts below all before it.
-    front = order[np.concatenate([[True], intercept[order][1:] < lowest[:-1]])]
-    hull, crossings = [], []
-    for line in front:
-        while hull:
-            last = hull[-1]
-            crossing = (intercept[last] - intercept[line]) / (slope[line] - slope[last])
-            if not crossings or crossing < crossings[-1]:
-                crossings.append(crossing)
-                break
-            hull.pop()
-            crossings.pop()
-        hull.append(line)
-    # Left of a crossing the steeper line is lower. It comes later in the hull.
-    return np.array(hull)[len(crossings) - np.searchsorted(crossings[::-1], at)]
 
 
 def _swaps(feature, source, target, relevance, examination) -> Intervention:

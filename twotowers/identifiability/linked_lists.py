@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.randomness import stream
 
 

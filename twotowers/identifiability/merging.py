@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import KDTree
 
-from twotowers.identifiability.graph import factor_components, spanning_forest
+from twotowers.fitting.pair_counts import factor_components
+from twotowers.identifiability.graph import spanning_forest
 
 NEIGHBOURS = 32
 """Number of nearest neighbours kept per factor. More are looked up when needed."""

@@ -55,7 +55,6 @@ class Strength:
 
     Attributes:
         component: [K] number of each factor's component, from 0.
-        eigenvalue: second smallest of the Laplacian, in clicks; 0 if the log falls apart.
         halves: [K] 0 or 1: the two parts that are tied the least. By component if the log falls
             apart: the first against the others.
         between: error of the difference between the means of the two halves' log-examinations;
@@ -67,7 +66,6 @@ class Strength:
     """
 
     component: np.ndarray
-    eigenvalue: float
     halves: np.ndarray
     between: float
     resistance: np.ndarray
@@ -100,10 +98,10 @@ def strength(information: np.ndarray) -> Strength:
     # Sums that cancel leave rounding errors, which are no edges.
     weight = np.where(off & (-laplacian > 1e-12 * scale), -laplacian, 0)
     component = connected_components(weight, directed=False)[1]
-    value, vector = np.linalg.eigh(laplacian)
+    _, vector = np.linalg.eigh(laplacian)
     together = component.max(initial=0) == 0
     # The largest half comes first.
-    side = vector[:, 1] > 0 if together and len(value) > 1 else component > 0
+    side = vector[:, 1] > 0 if together and len(laplacian) > 1 else component > 0
     halves = (side != (side.sum() * 2 > len(side))).astype(int)
     inverse = np.linalg.pinv(laplacian, rcond=1e-12, hermitian=True)
     resistance = np.diag(inverse)[:, None] + np.diag(inverse) - 2 * inverse
@@ -118,8 +116,7 @@ def strength(information: np.ndarray) -> Strength:
     links["swaps"] = 4 / resistance[one, other]
     links["share"] = np.minimum(links["clicks"] * resistance[one, other], 1)
     links = links.sort_values("error", ascending=False, kind="stable", ignore_index=True)
-    second = float(max(value[1], 0)) if together and len(value) > 1 else 0.0
-    return Strength(component, second, halves, between, resistance, links)
+    return Strength(component, halves, between, resistance, links)
 
 
 def weakest_link(found: Strength, name: Callable[[int], str]) -> str:

@@ -7,13 +7,16 @@ concave.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import expit
 
 from twotowers.errors import InputError
 from twotowers.fitting.newton import AdditiveOptimum, fit_embedding, fit_linear
 from twotowers.logs.counts import Counts
-from twotowers.methods.task import Fitted, Split, Task
+from twotowers.methods.task import Fitted, Split, Task, cells
 
 NEEDS = ("additive", "embedding or linear")
 MOST_CELLS = 10**8
@@ -31,9 +34,21 @@ def fit(task: Task) -> list[Fitted]:
 
 def _fitted(task: Task, log: int) -> Fitted:
     train = task.splits["train"]
-    pair, shown, clicked = pair_counts(
-        train.counts.of_log(log), documents=train.where.shape[1], positions=task.positions
-    )
+    # A linear tower reads the features of places, whatever pairs are there.
+    places = replace(train, pair=None) if task.tower == "linear" else train
+    number, position, *columns = cells(places, log)
+    pair, place = np.unique(number, return_inverse=True)
+    counts = train.counts.of_log(log)
+    size = len(pair), task.positions if counts.listed else counts.impressions.shape[-1]
+    if math.prod(size) > MOST_CELLS:
+        raise InputError(
+            f"{size[0]} pairs x {size[1]} positions are too many for an exact optimum",
+            field="method",
+            expected=f"at most {MOST_CELLS} cells",
+        )
+    shown, clicked = tables = np.zeros((2, *size), np.int64)
+    for table, column in zip(tables, columns, strict=True):
+        np.add.at(table, (place, position), column)
     if task.tower == "linear":
         features = np.asarray(train.inputs).reshape(-1, train.inputs.shape[-1])[pair]
         optimum = fit_linear(features, shown, clicked)
@@ -43,7 +58,7 @@ def _fitted(task: Task, log: int) -> Fitted:
 
     else:
         optimum = fit_embedding(shown, clicked)
-        logits = np.zeros(train.where.size)
+        logits = np.zeros(task.pairs)
         logits[pair] = finite(optimum)
 
         def scores(inputs):
@@ -55,38 +70,6 @@ def _fitted(task: Task, log: int) -> Fitted:
     test = task.splits["test"]
     values = {"nll": _nll(cell_losses(test), test, log)}
     return Fitted(scores, optimum.bias[: task.positions], cell_losses, values)
-
-
-def pair_counts(counts: Counts, *, documents: int, positions: int) -> tuple[np.ndarray, ...]:
-    """Impressions and clicks of the query-document pairs that were shown.
-
-    Args:
-        counts: counts of one log, [queries, ...].
-        documents: length of the longest list, for the numbers of pairs.
-        positions: number of positions on a page.
-
-    Returns:
-        [pairs] number of each pair, query x documents + document; [pairs, positions] impressions;
-        [pairs, positions] clicks.
-    """
-    if not counts.listed:
-        pair = np.flatnonzero(counts.impressions.sum(-1, dtype=np.int64))
-        shape = -1, counts.impressions.shape[-1]
-        return pair, counts.impressions.reshape(shape)[pair], counts.clicks.reshape(shape)[pair]
-    query, row = np.nonzero(counts.impressions)
-    number = query * documents + counts.document[query, row]
-    pair, place = np.unique(number, return_inverse=True)
-    if len(pair) * positions > MOST_CELLS:
-        raise InputError(
-            f"{len(pair)} pairs x {positions} positions are too many for an exact optimum",
-            field="method",
-            expected=f"at most {MOST_CELLS} cells",
-        )
-    tables = np.zeros((2, len(pair), positions), np.int64)
-    cell = place, counts.position[query, row]
-    for table, values in zip(tables, (counts.impressions, counts.clicks), strict=True):
-        table[cell] = values[query, row]
-    return pair, *tables
 
 
 def finite(optimum: AdditiveOptimum) -> np.ndarray:

@@ -176,12 +176,6 @@ class TwoTowers(nnx.Module):
             return None
         return self.model.position_bias(self.examination)
 
-    def __call__(self, inputs: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """Log-odds of a click on each document at each position: [..., documents, positions]."""
-        attraction = self.relevance(inputs, key)[..., :, None]
-        logits = cell_logits(self.model, attraction, self.examination)
-        return jnp.broadcast_to(logits, (*attraction.shape[:-1], self.examination.size))
-
     def cell_losses(
         self,
         inputs: jax.Array,

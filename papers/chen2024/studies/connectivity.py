@@ -10,7 +10,8 @@ import pandas as pd
 from papers.chen2024.models.eye_tracking import POSITIONS
 from twotowers.experiment.ranked_lists import assign_contexts, vector_ids
 from twotowers.files.rankings import read_rankings
-from twotowers.identifiability.graph import factor_components, graph_statistics
+from twotowers.fitting.pair_counts import factor_components
+from twotowers.identifiability.graph import number_of_edges
 from twotowers.logs.policies import displayed
 from twotowers.randomness import stream
 
@@ -100,7 +101,8 @@ def sizes(inputs) -> dict[str, float]:
 def graph(feature: np.ndarray, factor: np.ndarray) -> dict[str, int]:
     """Table 4; only factors that occur are nodes."""
     seen, factor = np.unique(factor, return_inverse=True)
-    measured = graph_statistics(feature, factor, factors=len(seen))
-    counts = {name: getattr(measured, name) for name in ("nodes", "edges", "components")}
-    largest = measured.sizes[:LARGEST]
+    factors = len(seen)
+    sizes = np.sort(np.bincount(factor_components(feature, factor, factors=factors)))[::-1]
+    edges = number_of_edges(feature, factor, factors=factors)
+    counts, largest = {"nodes": factors, "edges": edges, "components": len(sizes)}, sizes[:LARGEST]
     return counts | {f"top{place}": int(size) for place, size in enumerate(largest, 1)}

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.randomness import stream
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from papers.chen2024.models.eye_tracking import POSITIONS
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.randomness import stream
 
 TOLERANCE = 1e-9

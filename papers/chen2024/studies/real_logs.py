@@ -7,7 +7,7 @@ log be before its position bias were no longer identified?
 import numpy as np
 import pandas as pd
 
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.identifiability.intervention import node_intervention
 from twotowers.identifiability.merging import node_merging
 from twotowers.randomness import stream

@@ -10,7 +10,7 @@ from scipy.special import expit
 from papers.chen2024.models.eye_tracking import EXAMINATION, POSITIONS, EyeTracking
 from papers.chen2024.studies.propositions import random_log
 from twotowers.claims.metrics import correlation, ndcg
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.identifiability.intervention import node_intervention
 from twotowers.identifiability.linked_lists import Lists, linked_lists
 from twotowers.randomness import stream

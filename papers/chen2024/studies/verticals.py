@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 
 FACTORS = ("v1", "v2", "position")
 CHOICES = (FACTORS, ("v1", "position"), ("v2", "position"), ("position",))

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from twotowers.models.document_rate import DocumentRate
 from twotowers.models.global_rate import GlobalRate
-from twotowers.models.mixing import MixtureModel
+from twotowers.models.mixed import MixtureModel
 from twotowers.models.position_based import PositionBased
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.fitting.newton import fit_embedding, fit_linear
-from twotowers.identifiability.graph import factor_components
+from twotowers.fitting.pair_counts import factor_components
 from twotowers.models.additive import Additive, inverse_rank
 
 CONTENT = {"text": 0.0, "image": 0.4, "video": -0.6}
