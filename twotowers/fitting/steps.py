@@ -121,29 +121,21 @@ class EMState:
         """[rows] ln P of the clicks of some rows."""
         given, model = self.statistics, self.statistics.model
         clicks, where = given.clicks[block], given.where[block]
-        if model.shares:
-            parts = {part: Share.of(each) for part, each in self._chances(vector, block).items()}
-        else:
-            parts = {}
-            for part, place in self.slices.items():
-                own, index = vector[place], self._index(part, block)
-                # Both orders give the same numbers. Logarithms of the smaller array take less time.
-                few = len(own) < index.size
-                parts[part] = Chance.of(own).at(index) if few else Chance.of(own[index])
+        parts = {part: Share.of(each) for part, each in self._chances(vector, block).items()}
         if model.statistics == PAGES:
             return model.log_likelihood(parts, clicks, where)
         return -losses(model.of_cells(parts), clicks, where).sum(-1)
 
     def _chances(self, vector: np.ndarray, block: slice) -> dict[str, np.ndarray]:
-        """Part -> probability that applies at each position of some rows."""
-        return {part: vector[at][self._index(part, block)] for part, at in self.slices.items()}
-
-    def _index(self, part: str, block: slice) -> np.ndarray:
-        """The part's index at some rows, in a shape that broadcasts to [rows, K]: what rows or
-        positions share is there once."""
-        index = self.statistics.index[part]
-        by_row, by_place = index.strides
-        return index[block if by_row else slice(1), slice(None if by_place else 1)]
+        """Part -> probability that applies at each position of some rows, in a shape that broadcasts
+        to [rows, K]: what rows or positions share is there once."""
+        chances = {}
+        for part, at in self.slices.items():
+            index = self.statistics.index[part]
+            by_row, by_place = index.strides
+            own = index[block if by_row else slice(1), slice(None if by_place else 1)]
+            chances[part] = vector[at][own]
+        return chances
 
     def _expect(self, vector: np.ndarray) -> tuple[np.ndarray, float]:
         """The E-step of a chain, and the log-likelihood of what it does not know."""

@@ -44,7 +44,6 @@ class ChainModel(PageModel):
 
     ABSTRACT: ClassVar = True
     gaps: ClassVar[bool] = False
-    shares: ClassVar[bool] = True
 
     def continuation(self, parts: Parts) -> tuple[Chance, Chance]:
         """after_click and after_none, in shapes that broadcast to [..., K].

@@ -56,6 +56,7 @@ class ClickModel:
     """A click model over the clicks of a page: what all models have.
 
     Two methods let `twotowers.fitting.em` fit it. They are None if the model has no such method.
+    The others then accept a `Share` for each part, too.
 
         counts(clicks, where) -> Credits                   closed form: trials are observed
         expectations(chances, clicks, where) -> Credits    EM: trials are hidden
@@ -69,14 +70,11 @@ class ClickModel:
         parts: part -> its kind: `PER_DOCUMENT`, `PER_POSITION`, `PER_JUMP` or `ONCE`.
         statistics: CELLS, JUMPS or PAGES.
         gaps: whether a page may show no document at a position above others.
-        shares: whether `log_likelihood` and `of_cells` accept a `Share` for each part, which takes
-            a part of the time that logarithms take.
     """
 
     parts: ClassVar[Mapping[str, str]]
     statistics: ClassVar[str]
     gaps: ClassVar[bool] = True
-    shares: ClassVar[bool] = False
     counts: ClassVar[Callable[..., Credits] | None] = None
     expectations: ClassVar[Callable[..., Credits] | None] = None
 
@@ -171,7 +169,6 @@ class CellModel(ClickModel):
 
     parts: ClassVar[Mapping[str, str]] = {"attraction": PER_DOCUMENT, "examination": PER_POSITION}
     statistics: ClassVar[str] = CELLS
-    shares: ClassVar[bool] = True
     posteriors: ClassVar[Callable[..., Mapping[str, tuple]] | None] = None
     """(**parts) -> for each part (P(part | click), P(part | no click)), as numbers or arrays, from
     the parts' probabilities. A posterior given an impossible event may be NaN. The parts must be

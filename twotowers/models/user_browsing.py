@@ -35,7 +35,6 @@ class UserBrowsing(PageModel):
 
     parts: ClassVar[Mapping[str, str]] = {"attraction": PER_DOCUMENT, "examination": PER_JUMP}
     statistics: ClassVar[str] = JUMPS
-    shares: ClassVar[bool] = True
 
     distance: float = 0.7
     eta: float = 1.0
