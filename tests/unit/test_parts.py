@@ -14,7 +14,7 @@ from scipy.special import log_expit
 
 from tests.training import short
 from twotowers.errors import InputError
-from twotowers.fitting.gradient import FitSettings, draw_epochs, fit
+from twotowers.fitting.gradient import FitSettings, draw_epoch, fit
 from twotowers.logs.counts import Counts
 from twotowers.losses.likelihood import CountLoss
 from twotowers.towers.deep import DeepTower
@@ -133,15 +133,8 @@ def plain_fit(params, labels, judged, seed):
     """Gradient descent in a loop; per epoch the loss by running means, parameters, statistics."""
     running, kept = (jnp.zeros(5), jnp.ones(5)), []
     for epoch in range(TRAINING.epochs):
-        order, _ = draw_epochs(
-            seed,
-            range(epoch, epoch + 1),
-            units=UNITS,
-            batch=TRAINING.batch,
-            steps=TRAINING.steps,
-            own=None,
-        )
-        for index in order[0]:
+        order, _ = draw_epoch(seed, epoch, UNITS, TRAINING)
+        for index in order:
 
             def loss(params, index=index):
                 logits, used = plain_tower(params, FEATURES[index])

@@ -108,19 +108,12 @@ def fit(
     )
     (epoch,), now = kept.load((0,), now)
     while epoch < settings.epochs and now.running.any():
-        batches = draw_epochs(
-            seed,
-            range(epoch, epoch + REPORT),
-            units=train.units,
-            batch=settings.batch,
-            steps=settings.steps,
-            own=own and own[0],
-        )
-        until = min(epoch + REPORT, settings.epochs)
-        steps = epoch, until, batches
-        epoch, now = _train(graph, state, now, *steps, train, validation, settings, block, own)
-        kept.save((int(epoch),), now)
-        report(settings, now, epoch, lanes)
+        batches = draw_epoch(seed, epoch, train.units, settings, own and own[0])
+        now = _train(graph, state, epoch, now, batches, train, validation, settings, block, own)
+        epoch += 1
+        if epoch % REPORT == 0:
+            kept.save((epoch,), now)
+            report(settings, now, epoch, lanes)
     kept.remove()
     return finished(graph, state, now, lanes)
 
@@ -221,34 +214,23 @@ def _start(
 
 @partial(jax.jit, static_argnames=("graph", "settings", "block"))
 def _train(
-    graph,
-    template,
-    lanes: LaneStates,
-    first,
-    until,
-    batches,
-    train,
-    validation,
-    settings,
-    block,
-    own,
+    graph, template, number, lanes: LaneStates, batches, train, validation, settings, block, own
 ):
-    """Train from epoch `first` to before `until`, or until all lanes have stopped.
+    """The lanes after an epoch of this number.
 
     `template` has the structure of a lane's parameters. With `own`, each lane trains on its own
-    units of both objectives, and a block is one lane. `batches` are from `draw_epochs`. Returns the
-    next epoch, and the lanes.
+    units of both objectives, and a block is one lane. `batches` are from `draw_epoch`.
     """
     all_lanes_step = stepping(graph, template, train, settings, own)
 
-    def shared_batches(carry, batches, now):
+    def shared_batches(carry, now):
         def step(carry, batch):
             index, key = batch[0], jax.random.wrap_key_data(batch[1])
             return all_lanes_step(*carry, index, now.lane, now.optimised, key, None), None
 
         return jax.lax.scan(step, carry, batches)[0]
 
-    def own_batches(carry, batches, now):
+    def own_batches(carry, now):
         units, size = batches[0][now.lane[0]], own[0].size[now.lane[0]]
 
         def step(number, carry):
@@ -259,31 +241,20 @@ def _train(
 
         return jax.lax.fori_loop(0, -(-size // settings.batch), step, carry)
 
-    def train_block(number, batches, now):
+    def train_block(now):
         start = now.params, now.rest, now.average, now.optimizer
-        through = shared_batches if own is None else own_batches
-        stepped = through(start, batches, now)
+        stepped = (shared_batches if own is None else own_batches)(start, now)
         return judged(graph, template, number, now, stepped, validation, settings, own)
 
-    def epoch(carry):
-        number, now = carry
-        its_batches = jax.tree.map(lambda leaf: leaf[number - first], batches)
-        # Running lanes come first, so the blocks after them are skipped.
-        blocks = jnp.argsort(~now.running, stable=True).reshape(-1, block)
+    # Running lanes come first, so the blocks after them are skipped.
+    blocks = jnp.argsort(~lanes.running, stable=True).reshape(-1, block)
 
-        def one_block(place, now):
-            chosen = blocks[place]
-            part = train_block(number, its_batches, jax.tree.map(lambda leaf: leaf[chosen], now))
-            return jax.tree.map(lambda leaf, new: leaf.at[chosen].set(new), now, part)
+    def one_block(place, now):
+        chosen = blocks[place]
+        part = train_block(jax.tree.map(lambda leaf: leaf[chosen], now))
+        return jax.tree.map(lambda leaf, new: leaf.at[chosen].set(new), now, part)
 
-        busy = -(-now.running.sum() // block)
-        return number + 1, jax.lax.fori_loop(0, busy, one_block, now)
-
-    def unfinished(carry):
-        number, now = carry
-        return (number < until) & now.running.any()
-
-    return jax.lax.while_loop(unfinished, epoch, (first, lanes))
+    return jax.lax.fori_loop(0, -(-lanes.running.sum() // block), one_block, lanes)
 
 
 def _restored(state, vectors: np.ndarray):
@@ -334,22 +305,19 @@ def own_units(objective, lanes: int) -> Own:
     return Own(jnp.asarray(order), jnp.asarray(has.sum(-1)))
 
 
-def draw_epochs(
-    seed: int, epochs: range, *, units: int, batch: int, steps: int | None, own: Own | None
+def draw_epoch(
+    seed: int, epoch: int, units: int, settings: FitSettings, own: Own | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The batches of some epochs. They depend on the seed and the number of the epoch only.
+    """The batches of an epoch. They depend on the seed and the number of the epoch only.
 
-    Unit indices [epochs, steps, batch], or [epochs, lanes, units] as `Own.shuffled` has them, where
-    `steps` is None, so that an epoch goes through each lane's own units; and data of random keys
-    [epochs, steps, 2], of as many steps as the largest lane needs.
+    Unit indices [steps, batch], or [lanes, units] as `Own.shuffled` has them, where an epoch goes
+    through each lane's `own` units; and data of random keys [steps, 2], of as many steps as the
+    largest lane needs.
     """
-    orders, keys = [], []
-    for epoch in epochs:
-        rng = stream("batches", seed, epoch)
-        if own is None:
-            orders.append(batch_order(rng, units, batch, steps))
-        else:
-            orders.append(own.shuffled(rng))
-        count = steps or -(-int(np.asarray(own.size).max()) // batch)
-        keys.append(rng.integers(2**32, size=(count, 2), dtype=np.uint32))
-    return np.stack(orders), np.stack(keys)
+    rng, steps = stream("batches", seed, epoch), settings.steps
+    if own is None:
+        order = batch_order(rng, units, settings.batch, steps)
+    else:
+        order = own.shuffled(rng)
+        steps = -(-int(np.asarray(own.size).max()) // settings.batch)
+    return order, rng.integers(2**32, size=(steps, 2), dtype=np.uint32)

@@ -127,8 +127,8 @@ class EMState:
         return -losses(model.of_cells(parts), clicks, where).sum(-1)
 
     def _chances(self, vector: np.ndarray, block: slice) -> dict[str, np.ndarray]:
-        """Part -> probability that applies at each position of some rows, in a shape that broadcasts
-        to [rows, K]: what rows or positions share is there once."""
+        """Part -> probability that applies at each position of some rows, in a shape that
+        broadcasts to [rows, K]: what rows or positions share is there once."""
         chances = {}
         for part, at in self.slices.items():
             index = self.statistics.index[part]
