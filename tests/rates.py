@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from twotowers.claims.metrics import correlation
-from twotowers.fitting.click_rates import ClickRates, click_mse
+from twotowers.fitting.alternating import click_mse
+from twotowers.fitting.tiles import ClickRates
 
 # Documents 0-3 are each seen under two neighbouring factors of a circle, document 4 under one.
 FEATURE = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4])

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from papers.chen2024.methods.naive import fit_naive
 from papers.chen2024.methods.rate_dla import MeanRatio
 from papers.chen2024.methods.rate_em import CollapsedEM
 from papers.chen2024.methods.two_tower import _gradient, fit_two_tower
@@ -21,8 +22,7 @@ from tests.rates import (
     one_cell,
     steps_are_these,
 )
-from twotowers.fitting.alternating import alternate
-from twotowers.fitting.click_rates import click_mse
+from twotowers.fitting.alternating import alternate, click_mse
 from twotowers.fitting.tiles import lay_out
 
 
@@ -145,3 +145,15 @@ def test_regression_em_does_not_leave_an_examination_of_one():
 
 def test_a_fixed_point_ends_the_iteration_early():
     a_fixed_point_ends_the_iteration_early(fit_regression_em)
+
+
+def test_naive_is_the_mean_rate():
+    rates = noisy()
+    found = fit_naive(rates)
+    assert (found.examination == 1).all()
+    for lane in range(3):
+        for feature in range(rates.features):
+            here = rates.feature == feature
+            weight = rates.weight[lane, here]
+            mean = np.average(rates.rate[lane, here], weights=weight) if weight.any() else 0
+            assert found.relevance[lane, feature] == pytest.approx(mean)

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from papers.chen2024.methods.naive import fit_naive
 from papers.chen2024.methods.rate_dla import MeanRatio
 from papers.chen2024.models.eye_tracking import EXAMINATION
 from papers.chen2024.studies.theorems import relevance_of
 from tests.lists import read_lists
 from twotowers.claims.metrics import correlation, ndcg
-from twotowers.fitting.alternating import alternate
-from twotowers.fitting.click_rates import ClickRates, click_mse, fit_naive
+from twotowers.fitting.alternating import alternate, click_mse
+from twotowers.fitting.tiles import ClickRates
 from twotowers.randomness import stream
 
 AUTHORS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "chen2024_k2"

@@ -10,7 +10,7 @@ from papers.chen2024.studies.theorems import contradiction, free_constants, seco
 from tests.lists import given_lists
 from twotowers.errors import InputError
 from twotowers.fitting.alternating import alternate
-from twotowers.fitting.click_rates import ClickRates
+from twotowers.fitting.tiles import ClickRates
 
 
 def test_a_log_has_a_free_constant_per_component():

@@ -16,8 +16,7 @@ from tests.rates import (
     rows_of,
     steps_are_these,
 )
-from twotowers.fitting.alternating import LeastSquares, alternate
-from twotowers.fitting.click_rates import RateEstimate, click_mse, fit_naive
+from twotowers.fitting.alternating import LeastSquares, RateEstimate, alternate, click_mse
 
 least_squares = partial(alternate, rule=LeastSquares())
 
@@ -47,18 +46,6 @@ def test_its_error_never_grows():
     )
     assert (np.diff(errors, axis=0) <= 1e-6 * errors[1:]).all()
     assert (errors[-1] < errors[0]).all()
-
-
-def test_naive_is_the_mean_rate():
-    rates = noisy()
-    found = fit_naive(rates)
-    assert (found.examination == 1).all()
-    for lane in range(3):
-        for feature in range(rates.features):
-            here = rates.feature == feature
-            weight = rates.weight[lane, here]
-            mean = np.average(rates.rate[lane, here], weights=weight) if weight.any() else 0
-            assert found.relevance[lane, feature] == pytest.approx(mean)
 
 
 @pytest.mark.parametrize(

@@ -249,18 +249,6 @@ def test_very_uneven_impressions():
     assert fit_conditional(counts).estimate[1] == pytest.approx(10**6, rel=1e-6)
 
 
-def test_few_clicks_between_very_strong_links_count_in_full():
-    counts = PairCounts.of_arrays(
-        [0, 0, 1, 1, 2, 2],
-        [0, 1, 1, 2, 2, 3],
-        [1e12, 1e12, 100, 100, 1e12, 1e12],
-        [0.8e12, 0.4e12, 40, 10, 0.4e12, 0.2e12],
-    )
-    curve = fit_conditional(counts)
-    assert curve.estimate == pytest.approx([1, 1 / 2, 1 / 8, 1 / 16], rel=1e-9)
-    assert by_clicks(curve)[2:] == pytest.approx(np.sqrt(1 / 40 + 1 / 10), rel=1e-9)
-
-
 @pytest.mark.parametrize("scale", [1e4, 1e7, 1e10])
 def test_swaps_that_are_few_beside_the_impressions_of_their_pair(scale):
     """Closed form: of each pair a cell with few clicks beside a cell with very many."""

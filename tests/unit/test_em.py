@@ -38,42 +38,13 @@ class TrustBias(CellModel):
         }
 
 
-class Accidents(CellModel):
-    """Clicks also happen by accident, with a chance per position: three parts."""
-
-    parts: ClassVar = {"attraction": "document", "examination": "position", "accident": "position"}
-
-    def probability(self, attraction, examination, accident):
-        return 1 - (1 - attraction * examination) * (1 - accident)
-
-    def posteriors(self, attraction, examination, accident):
-        click = self.probability(attraction, examination, accident)
-        both = attraction * examination
-        # Without an accident the click depends on the other two. With one it does not.
-        return {
-            "attraction": (
-                attraction * (accident + (1 - accident) * examination) / click,
-                attraction * (1 - examination) / (1 - both),
-            ),
-            "examination": (
-                examination * (accident + (1 - accident) * attraction) / click,
-                examination * (1 - attraction) / (1 - both),
-            ),
-            "accident": (accident / click, 0),
-        }
-
-
 POSITION_BASED = PositionBased()
 # With the chance of a click given what happened.
 MODELS = [
     (POSITION_BASED, lambda attraction, examination: attraction * examination),
     (TrustBias(), lambda attraction, examination: examination * (0.9 if attraction else 0.1)),
-    (
-        Accidents(),
-        lambda attraction, examination, accident: max(attraction * examination, accident),
-    ),
 ]
-NAMES = ["position-based", "trust bias", "accidents"]
+NAMES = ["position-based", "trust bias"]
 
 
 class Cells(NamedTuple):
@@ -105,7 +76,6 @@ def make_cells(model, documents=40, positions=5, shown=60, seed=0):
     truth = {
         "attraction": rng.uniform(0.2, 0.9, documents)[document],
         "examination": np.linspace(0.95, 0.3, positions)[position],
-        "accident": np.linspace(0.02, 0.1, positions)[position],
     }
     chance = model.probability(**{part: truth[part] for part in model.parts})
     impressions = rng.integers(1, shown, len(document))
@@ -131,7 +101,7 @@ def likelihood(cells, model, parameters):
 def test_posteriors_are_those_of_enumeration(model, clicked):
     """All states of the parts, weighted by their chance and by that of the click."""
     parts = list(model.parts)
-    values = dict(zip(parts, np.random.default_rng(0).uniform(0.05, 0.95, (3, 20)), strict=False))
+    values = dict(zip(parts, np.random.default_rng(0).uniform(0.05, 0.95, (2, 20)), strict=True))
     states = np.array(list(itertools.product((0, 1), repeat=len(parts))))
     click = np.array([clicked(*state) for state in states])
     found = model.posteriors(**values)

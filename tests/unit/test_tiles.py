@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from twotowers.fitting.click_rates import ClickRates
-from twotowers.fitting.tiles import DEPTH, lay_out
+from twotowers.fitting.tiles import DEPTH, ClickRates, lay_out
 
 FEATURES, LANES = 60, 2
 

@@ -14,7 +14,7 @@ from twotowers.experiment.given import NEAREST, GivenLists, lane_table
 from twotowers.experiment.log import Files
 from twotowers.experiment.simulated_clicks import truth_of
 from twotowers.fitting.alternating import LeastSquares, alternate
-from twotowers.fitting.click_rates import ClickRates
+from twotowers.fitting.tiles import ClickRates
 from twotowers.identifiability.intervention import (
     Intervention,
     node_intervention,

@@ -19,11 +19,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from twotowers.fitting.click_rates import ClickRates, RateEstimate
-from twotowers.fitting.tiles import Layer, Layout, lay_out
+from twotowers.fitting.tiles import ClickRates, Layer, Layout, lay_out
 
 RIDGE = 1e-8
 """Added to the sum of squares of a feature vector, which may be 0."""
+
+
+@dataclass(frozen=True)
+class RateEstimate:
+    """The fitted values of each lane.
+
+    Attributes:
+        relevance: [lanes, features] float in [0, 1]. Meaningless for features without weight.
+        examination: [lanes, factors] float in [0, 1]. Factors without weight keep their start.
+        steps: number of steps done; None for a fit in closed form.
+    """
+
+    relevance: np.ndarray
+    examination: np.ndarray
+    steps: int | None = None
 
 
 @dataclass(frozen=True)
@@ -129,3 +143,15 @@ def _iterate(layout: Layout, o: jax.Array, steps, rule: Rule):
     number, _, before, o = jax.lax.while_loop(unfinished, step, start)
     r = relevance(layout.spread(before))
     return number, jax.tree.map(lambda part: jnp.clip(part, 0, 1), r), o
+
+
+def click_mse(rates: ClickRates, estimate: RateEstimate) -> np.ndarray:
+    """Weighted mean over rows of (r o - c)^2: [lanes] float64.
+
+    The rates c are those that were fitted. So if the rates are sampled, the error of a good fit is
+    below their variance, because the fit follows some of their noise.
+    """
+    fitted = estimate.relevance[:, rates.feature].astype(float) * np.take_along_axis(
+        estimate.examination, np.asarray(rates.factor), 1
+    )
+    return (rates.weight * (fitted - rates.rate) ** 2).sum(1) / np.sum(rates.weight, 1)

@@ -1,4 +1,4 @@
-"""Click rates on the device, laid out so that a step over all of them is fast.
+"""Click rates, and how the device has them, laid out so that a step over all of them is fast.
 
 Rows with the same feature vector and factor enter through their sums only, so each such pair is
 one cell. Feature vectors that are seen with the same factors share a tile, up to `DEPTH` of them.
@@ -19,10 +19,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import register_dataclass
 
-from twotowers.fitting.click_rates import ClickRates
-
 DEPTH = 8
 """Feature vectors of a tile. With 16 a step is as fast, and compiles for twice as long."""
+
+
+@dataclass(frozen=True)
+class ClickRates:
+    """Click rates of the rows of some lanes.
+
+    Attributes:
+        feature: [rows] integers in [0, features), the feature vector of each row.
+        factor: [lanes, rows] integers in [0, factors), the bias factor of each row.
+        rate: [lanes, rows] clicks per impression, in [0, 1].
+        weight: [lanes, rows] weight in the fit, >= 0; 0 where a lane lacks the row.
+    """
+
+    feature: np.ndarray
+    factor: np.ndarray
+    rate: np.ndarray
+    weight: np.ndarray
+    features: int
+    factors: int
 
 
 @register_dataclass

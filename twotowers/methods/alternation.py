@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from twotowers.fitting.alternating import LeastSquares, Rule, alternate
-from twotowers.fitting.click_rates import ClickRates, RateEstimate, click_mse
+from twotowers.fitting.alternating import LeastSquares, RateEstimate, Rule, alternate, click_mse
+from twotowers.fitting.tiles import ClickRates
 from twotowers.methods.page_fits import SMALLEST
 from twotowers.methods.task import Fitted, Split, Task, cells
 from twotowers.randomness import stream

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from twotowers.fitting.click_rates import RateEstimate
+from twotowers.fitting.alternating import RateEstimate
 from twotowers.methods.alternation import fitted_of, rates_of
 from twotowers.methods.task import Fitted, Task
 

@@ -1,6 +1,9 @@
 """No debiasing: clicks taken for relevance."""
 
-from twotowers.fitting.click_rates import fit_naive
+import numpy as np
+
+from twotowers.fitting.alternating import RateEstimate
+from twotowers.fitting.tiles import ClickRates
 from twotowers.methods.alternation import fitted_of, rates_of
 from twotowers.methods.task import Fitted, Task
 
@@ -11,3 +14,14 @@ def fit(task: Task) -> list[Fitted]:
     """Relevance is the mean click rate of a document, and examination is 1."""
     rates = rates_of(task)
     return fitted_of(task, rates, fit_naive(rates))
+
+
+def fit_naive(rates: ClickRates) -> RateEstimate:
+    """Fit without debiasing: relevance is the weighted mean of click rates, examination is 1."""
+    lanes = len(rates.rate)
+    clicks, shown = (
+        np.stack([np.bincount(rates.feature, row, rates.features) for row in rows])
+        for rows in (rates.weight * rates.rate, rates.weight)
+    )
+    relevance = np.divide(clicks, shown, out=np.zeros_like(clicks), where=shown > 0)
+    return RateEstimate(relevance.astype(np.float32), np.ones((lanes, rates.factors), np.float32))

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.optimize import root
 
 from twotowers.errors import InputError
-from twotowers.fitting.alternating import Rule, alternate
-from twotowers.fitting.click_rates import ClickRates, RateEstimate
+from twotowers.fitting.alternating import RateEstimate, Rule, alternate
 from twotowers.fitting.pair_counts import factor_components
+from twotowers.fitting.tiles import ClickRates
 from twotowers.methods.alternation import by_rule, fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 

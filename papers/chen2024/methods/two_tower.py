@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from twotowers.fitting.click_rates import ClickRates, RateEstimate
-from twotowers.fitting.tiles import Layout, lay_out
+from twotowers.fitting.alternating import RateEstimate
+from twotowers.fitting.tiles import ClickRates, Layout, lay_out
 from twotowers.methods.alternation import fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 
