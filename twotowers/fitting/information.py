@@ -234,25 +234,32 @@ class _Point:
     def _triples(
         self, rows: np.ndarray, chances: np.ndarray, own: Mapping[str, np.ndarray]
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield the information of some distinct pages, as rows, columns and values to add up.
-
-        `own` has by part [rows, K] the row, or column, of what applies there.
-        """
-        given, page = self.statistics, self._laid_out(chances, rows)
+        """Yield the information of some distinct pages, as rows, columns and values to add up to a
+        matrix M; the information is (M + M') / 2. `own` has by part [rows, K] what M has there."""
+        given, model = self.statistics, self.model
         clicks, where, number = given.clicks[rows], given.where[rows], given.number[rows][:, None]
-        for one, at, other, by, amount in _by_differences(self.model, page, clicks, where):
-            amount = amount * number
-            kept = amount != 0
-            row, column = (
-                np.broadcast_to(own[part][:, place], amount.shape)[kept]
-                for part, place in ((one, at), (other, by))
-            )
-            yield row, column, amount[kept]
+        page = {part: chances[at][given.index[part][rows]] for part, at in self.slices.items()}
 
-    def _laid_out(self, vector: np.ndarray, rows: np.ndarray | slice) -> dict[str, np.ndarray]:
-        """Part -> [rows, K] the entry of a vector that applies at each position of some rows."""
-        index = self.statistics.index
-        return {part: vector[at][index[part][rows]] for part, at in self.slices.items()}
+        def scores(page: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+            credits = credits_of(model, page, clicks, where)
+            return {part: one - trials * page[part] for part, (one, trials) in credits.items()}
+
+        before = scores(page)
+        for part, values in page.items():
+            # A part with a single probability is moved at all places together.
+            once = model.parts[part] == ONCE
+            for place in range(1 if once else values.shape[1]):
+                at = slice(place, place + 1)
+                columns, moved = slice(None) if once else at, values.copy()
+                moved[:, columns] = expit(logit(values[:, columns]) + STEP)
+                after = scores({**page, part: moved})
+                # What is behind the end of a page has no score, and moves none.
+                seen = where if once else where & where[:, at]
+                for other in page:
+                    amount = seen * (before[other] - after[other]) / STEP * number
+                    kept = amount != 0
+                    column = np.broadcast_to(own[part][:, at], amount.shape)
+                    yield own[other][kept], column[kept], amount[kept]
 
     def _smoothed(self, vector: np.ndarray) -> np.ndarray:
         """[2, size] successes and trials, with those that the prior imagines."""
@@ -307,35 +314,6 @@ class _Rates(_Point):
 
     def _impressions(self) -> np.ndarray:
         return self._totals(self.chances)[1]
-
-
-def _by_differences(
-    model: ClickModel, chances: Mapping[str, np.ndarray], clicks: np.ndarray, where: np.ndarray
-) -> Iterator[tuple[str, slice, str, slice, np.ndarray]]:
-    """Yield the observed information of pages: a part, some of its places, another part, some of
-    its places, and what these share, [pages, n]. Either part has n places or one.
-
-    `chances` has by part [pages, K] probabilities inside (0, 1). Entries add up to a matrix M for
-    each page, and the information is (M + M') / 2.
-    """
-
-    def scores(chances: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        credits = credits_of(model, chances, clicks, where)
-        return {part: one - trials * chances[part] for part, (one, trials) in credits.items()}
-
-    before, every = scores(chances), slice(None)
-    for part, values in chances.items():
-        # A part with a single probability is moved at all places together.
-        once = model.parts[part] == ONCE
-        for place in range(1 if once else values.shape[1]):
-            at = slice(place, place + 1)
-            columns, moved = every if once else at, values.copy()
-            moved[:, columns] = expit(logit(values[:, columns]) + STEP)
-            after = scores({**chances, part: moved})
-            # What is behind the end of a page has no score, and moves none.
-            seen = where if once else where & where[:, at]
-            for other in chances:
-                yield other, every, part, at, seen * (before[other] - after[other]) / STEP
 
 
 def _by_blocks(
