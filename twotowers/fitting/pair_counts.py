@@ -111,22 +111,11 @@ class PairCounts:
 
     @classmethod
     def of_sorted(
-        cls,
-        pair,
-        factor,
-        impressions,
-        clicks,
-        query,
-        names,
-        *,
-        totals=None,
-        component=None,
-        every=False,
+        cls, pair, factor, impressions, clicks, query, names, *, every=False
     ) -> PairCounts:
         """From distinct rows, sorted by pair: [rows] each, with the query of each row.
 
-        If rows were left out, `totals` are impressions, clicks and repeats of all factors, [K]
-        each, and `component` [K] is of the whole log. `every` is that of `of_arrays`.
+        `every` is that of `of_arrays`.
         """
         factors = len(names)
         several = np.ones(len(pair), bool)
@@ -134,24 +123,14 @@ class PairCounts:
             several = np.bincount(pair)[pair] > 1
         kept = [each[several] for each in (pair, factor, impressions, clicks, query)]
         _, first, kept[0] = np.unique(kept[0], return_index=True, return_inverse=True)
-        if totals is None:
-            weights = (impressions, clicks, np.square(impressions))
-            shown, clicked, squares = (np.bincount(factor, each, factors) for each in weights)
-            totals = shown, clicked, squares / np.maximum(shown, 1)
-        shown, clicked, repeats = totals
-        if component is None:
-            component = factor_components(kept[0], kept[1], factors=factors)
+        weights = (impressions, clicks, np.square(impressions))
+        shown, clicked, squares = (np.bincount(factor, each, factors) for each in weights)
+        # A pair links its first factor to its others.
+        component = factor_components(kept[1][first][kept[0]], kept[1], factors=factors)
         query, cluster = np.unique(kept[4][first], return_inverse=True)
-        return cls(
-            *kept[:4],
-            cluster,
-            query,
-            names,
-            shown,
-            clicked,
-            np.where(shown > 0, component, -1),
-            repeats,
-        )
+        component = np.where(shown > 0, component, -1)
+        repeats = squares / np.maximum(shown, 1)
+        return cls(*kept[:4], cluster, query, names, shown, clicked, component, repeats)
 
     @classmethod
     def of_counts(cls, counts: Counts, bias: Sequence[str], *, clicked: bool = True) -> PairCounts:
@@ -161,23 +140,16 @@ class PairCounts:
         `fit_conditional` does not.
         """
         counts = counts.count(["query", "document", *bias])
-        pair, start = counts.groups(["query", "document"])
+        pair, _ = counts.groups(["query", "document"])
         own = {name: counts.columns[name] for name in bias}
         _, first, factor = np.unique(
             key_of(own, counts.ids), return_index=True, return_inverse=True
         )
         names = pa.table({name: counts.ids[name].take(own[name][first]) for name in bias})
         shown, clicks = counts.impressions.astype(float), counts.clicks.astype(float)
-        sums = [np.bincount(factor, each, len(first)) for each in (shown, clicks, shown**2)]
-        several = (np.diff(start, append=len(pair)) > 1)[pair]
-        tied = factor_components(factor[start][pair][several], factor[several], factors=len(first))
-        kept = several
-        if clicked:
-            kept = several & (np.bincount(pair, clicks) > 0)[pair]
-        query = np.unique(counts.columns["query"][kept], return_inverse=True)[1]
-        rows = (each[kept] for each in (pair, factor, shown, clicks))
-        totals = sums[0], sums[1], sums[2] / np.maximum(sums[0], 1)
-        return cls.of_sorted(*rows, query, names.to_pandas(), totals=totals, component=tied)
+        columns = pair, factor, shown, clicks, counts.columns["query"]
+        found = cls.of_sorted(*columns, names.to_pandas())
+        return found.where() if clicked else found
 
     def where(self, rows: np.ndarray | bool = True) -> PairCounts:
         """The rows chosen, of pairs that have a click and several factors among them."""
