@@ -10,8 +10,6 @@ from scipy.special import expit, logit
 
 from twotowers.errors import InputError
 from twotowers.experiment.components import build_model
-from twotowers.fitting.em import fit_em
-from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance
 from twotowers.models.mixed import MixtureModel
@@ -329,52 +327,3 @@ def test_relevance_of_a_mixture_whose_models_share_nothing_is_the_mean_of_theirs
     parts = dict.fromkeys(Unshared().parts, 0.3) | {"attraction_1": 0.2, "attraction_2": 0.7}
     relevance = Unshared().relevance({part: Chance.of(value) for part, value in parts.items()})
     assert expit(relevance) == pytest.approx(0.3 * 0.2 + 0.7 * 0.7)
-
-
-def by_document(kind, part):
-    """The model, with a part that each document has for itself."""
-    base = type(build_model(kind))
-    return type("ByDocument", (base,), {"parts": {**base.parts, part: PER_DOCUMENT}})()
-
-
-OF_DOCUMENTS = [
-    ("dependent_click", "continuation"),
-    ("dynamic_bayesian", "continuation"),
-    ("click_chain", "after_none"),
-]
-
-
-def drawn_by_document(model, pages, seed, documents=6, length=4):
-    """Truth, pairs and clicks of users whose part depends on the document."""
-    rng = np.random.default_rng(seed)
-    size = {PER_DOCUMENT: documents, PER_POSITION: length, ONCE: 1}
-    truth = {part: rng.uniform(0.25, 0.9, size[kind]) for part, kind in model.parts.items()}
-    pair = np.argsort(rng.random((pages, documents)), axis=1)[:, :length]
-    values = lay_out(truth, model.parts, pair)
-    chances = {part: Chance.of(value) for part, value in values.items()}
-    return truth, pair, model.sample(chances, np.ones(pair.shape, bool), rng=rng)["clicks"]
-
-
-@pytest.mark.parametrize(("kind", "part"), OF_DOCUMENTS)
-def test_em_finds_parts_that_depend_on_documents(kind, part):
-    model = by_document(kind, part)
-    truth, pair, clicks = drawn_by_document(model, 20_000, 0)
-    where = np.ones_like(clicks)
-    pages = distinct_pages(pair, clicks, where, pairs=6)
-    found = fit_em(Statistics.of_pages(model, pages)).parameters
-    assert set(found) == set(truth)
-    for name, values in truth.items():
-        assert found[name] == pytest.approx(values, abs=0.08), name
-
-    def likelihood(parameters):
-        values = lay_out(parameters, model.parts, pair)
-        chances = {name: Chance.of(value) for name, value in values.items()}
-        return model.log_likelihood(chances, clicks, where).sum()
-
-    best = likelihood(found)
-    assert best > likelihood(truth)
-    # No other value of the part does better, of any document.
-    for document, step in product(range(6), (-0.01, 0.01)):
-        moved = found[part].copy()
-        moved[document] += step
-        assert likelihood({**found, part: moved}) < best
