@@ -262,10 +262,8 @@ def test_an_expert_is_no_ranker_to_be_declared(load):
 REFUSED = """
 titel: x -> 'titel' | did you mean 'title'
 logs.main.policy.strength: [0, 1.5] -> ^.1 | 1.5 | at most 1
-logs.main.policy.temperature: [0, 1.01] -> ^.1 | 1.01 | at most 1
 logs.main.policy.ranker: expret -> ^ | 'expret'
 logs.main.policy.ranker: deep -> ^ | 'deep' is not declared
-logs.main.policy.temprature: [0] -> did you mean 'temperature'
 settings.fit.log: mian -> ^ | did you mean 'main'
 settings.fit.model.tower: linear -> ^ | 'linear' is not declared
 settings.fit.lanes: {strength: [0.25]} -> ^.strength | 0.25 | [-1.0, 0.5]
@@ -290,7 +288,6 @@ logs.main.sessions: {train: [9, 3], validation: 2, test: 1} -> ^ | do not rise
 logs.main.sessions: {train: [3, 9], validation: [1, 2, 3], test: 1} -> ^ | lists of one length
 logs.main.name: other -> ^: unknown setting 'name'
 settings.fit.log: {dataset: mslr30k} -> ^ | declared
-settings.fit.tower: deep -> ^: unknown setting 'tower'
 settings.fit.model.click_model: 1 -> 'click_model'
 logs.main.policy.strength: .nan -> policy.strength | a number
 items.fig1.needs: [fti] -> ^ | did you mean 'fit'
@@ -309,17 +306,12 @@ studies.lemma.module: 3 -> ^: 3 | expected text
 studies.lemma.module: lema -> studies.lemma | did you mean 'lemma'
 studies.lemma.drws: 3 -> 'drws' | did you mean 'draws'
 studies.lemma.views: ~ -> studies.lemma | 'views' is missing
-studies.lemma.seeds: [] -> ^ | at least 1
-rankers.svm.share: 1.5 -> ^ | at most 1
 scales.laptop.sessions: ~ -> logs.main: 'sessions' is missing
-training.deep.kind: deep -> unknown setting 'kind'
 rankers.large: {learning_rate: 0.1} -> rankers.large: 'kind' is missing
 scales.laptop.towers: {net: {layers: [2]}} -> scales.laptop.towers.net | 'net' is not declared
 settings.fit.model: {tower: deep, examination: knwon} -> did you mean 'known'
 logs.main.dataset: yandex -> ^ | 'yandex' is a click log
-logs.main.split: {train: 0.8} -> unknown setting 'split'
 logs.main.queries: test -> ^ | 'test' | 'train'
-logs.main.queries: {fisrt: 5} -> unknown setting 'fisrt' | did you mean 'first'
 logs.main.record: pages -> ^ | 'cells', 'sessions'
 logs.main: {dataset: mslr30k, relevance: annotated, policy: {ranker: expert, noise: session},
     queries: {ranked: once}} -> noise in each session ranks anew each time
@@ -333,8 +325,6 @@ logs.main.user: {kind: additive, centre: []} -> user.centre | []
 logs.main.policy.strength: [1, 0, 1.0] -> strength: is [1.0, 0.0, 1.0]
 settings.fit.method: {kind: likelihood, weighting: [ips, ips]}
     -> fit.method.weighting | is ['ips', 'ips'] | different values
-settings.fit.method: {kind: likelihood, stop_on: trian}
-    -> method.stop_on | 'trian' | did you mean 'train'
 items.fig1.draw: {kind: position_bias, settings: 3} -> ^.settings: 3 | a mapping
 scales.laptop.training: {deep: {steps: 0}} -> training.deep.steps | at least 1
 """
