@@ -156,15 +156,15 @@ def test_commands_on_logs_of_all_sorts(clean):
         assert "document in 'sku'" in done.stdout.splitlines()[0]
         said.append(done.stdout.splitlines()[-1])
     assert said[1:3] == ["saved in fit.parquet", said[2]]
-    assert said[2].startswith("pbm ")
+    assert said[2].split()[0] == "pbm"
     assert said[3] == "45 cells written to cells.parquet"
 
 
 def test_simulating_needs_the_extra_that_trains(clean):
     done = run(clean, "python", "-c", AUTHOR)
-    assert done.stderr.splitlines()[-1] == (
-        "ModuleNotFoundError: stand_in needs yaml: pip install '.[jax]', in a clone of the project"
-    )
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ModuleNotFoundError: stand_in needs ")
+    assert last.endswith(": pip install '.[jax]', in a clone of the project")
     lend(clean, needed("jax"))
     done = run(clean, "python", "-c", AUTHOR)
     assert done.returncode == 0, done.stderr
