@@ -366,15 +366,6 @@ def test_errors_of_doubtful_estimates_are_those_of_their_covariance(said):
     assert np.linalg.eigvalsh(curve.covariance).min() > -1e-9
 
 
-def test_a_log_of_pages_with_clicks_only_is_no_evidence_of_users_who_stop():
-    query, order, clicks = pages_of("strong", 6000)
-    clicked = clicks.any(1)
-    found = tt.diagnose(frame_of(query[clicked], order[clicked], clicks[clicked]))
-    assert colours(found)[0] == "amber"
-    assert "without a click" in found.recommendations[0].answer
-    assert "whether they do or not" in found.recommendations[2].answer
-
-
 def test_without_position_no_light_is_green():
     rows = rows_of(*pages_of("strong", 2000))
     rows["device"] = np.where(rows["session"] % 2, "a", "b")
