@@ -56,8 +56,6 @@ class Encoder(Config):
     tokens that an encoder would read, also of real files."""
     layers: Positive = 2
     """Layers of the transformer."""
-    heads: Positive = 2
-    """Heads of its attention."""
     width: Positive = 32
     """Numbers per vector."""
     inner: Positive = 128
@@ -70,8 +68,6 @@ class Encoder(Config):
     """Of AdamW."""
     mask: Share = 0.3
     """The chance that a token is masked."""
-    marks: bool = False
-    """Whether tokens of texts that the query has, too, are marked by a segment of their own."""
     clicks: bool = True
     """Whether it is trained on clicks, and not on masked tokens alone."""
     placeholders: bool = False

@@ -53,6 +53,8 @@ SPECIAL = len(SEARCHED) + 1
 """Tokens of placeholders, which come behind those of texts."""
 FILE = "part-1_split-0.feather"
 """What encoders are trained on."""
+HEADS = 2
+"""Of an encoder's attention."""
 MEASURED = 4096
 """The most documents of part 1 that tell the mean and the deviation of each column of vectors."""
 
@@ -86,7 +88,7 @@ def _standardised(
     dropout = world.seed if encoder.dropout else None
 
     def raw(batch: pa.RecordBatch) -> np.ndarray:
-        texts = Sequences.of(tokens_of(batch, length=encoder.length), marks=encoder.marks)
+        texts = Sequences.of(tokens_of(batch, length=encoder.length), marks=True)
         return np.concatenate([*vectors_of(model, texts, dropout=dropout)])
 
     some = raw(next(baidu.texts_of(first)).slice(0, MEASURED))
@@ -132,14 +134,15 @@ def train(
     )
     model = MonoBert(
         vocabulary=VOCABULARY + SPECIAL,
-        **encoder.model_dump(include={"length", "layers", "heads", "width", "inner"}),
-        segments=3 if encoder.marks else 2,
+        **encoder.model_dump(include={"length", "layers", "width", "inner"}),
+        heads=HEADS,
+        segments=3,  # of queries, of texts, and of their tokens that the query has, too
         rngs=nnx.Rngs(int(stream("encoder", world.seed).integers(2**31))),
     )
     pages = partial(pages_of, [log], length=encoder.length, positions=POSITIONS + 2)
     trained, losses = pretrain(
         model,
-        islice(forever(pages, settings, marks=encoder.marks), encoder.steps),
+        islice(forever(pages, settings, marks=True), encoder.steps),
         pointwise if encoder.clicks else no_clicks,
         settings=settings,
         seed=world.seed,
