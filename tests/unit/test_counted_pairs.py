@@ -78,3 +78,5 @@ def test_rows_of_a_cell_are_one_cell(cells):
     split, whole = read_pairs(cells), read_pairs(distinct)
     assert split.repeats == pytest.approx(whole.repeats)
     assert split.repeats == pytest.approx(in_memory(cells, ["position"]).repeats)
+    shown = distinct[distinct["position"] == split.names["position"][0]]["impressions"]
+    assert split.repeats[0] == pytest.approx((shown**2).sum() / shown.sum())

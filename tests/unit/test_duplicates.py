@@ -35,7 +35,7 @@ def statistics(model, views=300, seed=0):
         # Most pages have documents of their own.
         rare = rng.permutation(PAIRS - 20)[: 80 * LENGTH].reshape(80, LENGTH)
         pair = np.concatenate([rare, rare[:5], rng.choice(rare[:10].ravel(), (20, LENGTH))])
-        where = np.ones(pair.shape, bool)
+        where = np.arange(LENGTH) < np.where(np.arange(len(pair)) % 3, LENGTH, 2)[:, None]
     clicks = (rng.random(pair.shape) < 0.5 / np.arange(1, LENGTH + 1)) & where
     return Statistics.of_pages(model, distinct_pages(pair, clicks, where, pairs=PAIRS))
 

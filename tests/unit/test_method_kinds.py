@@ -8,6 +8,7 @@ from tests.tasks import task_of
 from tests.training import short
 from twotowers.errors import InputError
 from twotowers.fitting.em import fit_em
+from twotowers.fitting.newton import fit_embedding, fit_linear
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import Statistics
 from twotowers.logs.counts import Counts
@@ -104,6 +105,19 @@ def test_scores_of_newton_where_the_optimum_is_not_finite(rows):
     assert scores[0, 0] == 0
     assert scores[1, 1] == others.min() - 1
     assert scores[2, 2] == others.max() + 1
+
+
+def test_newton_reads_pairs_of_several_lists_or_the_features_of_places():
+    pair = NUMBERS % (3 * DOCUMENTS)
+    counts = Counts(SHOWN, CLICKED)
+    (found,) = newton.fit(task_of(Split(pair, WHERE, RELEVANCE, counts), POSITIONS))
+    shown, clicked = (each.reshape(2, -1, POSITIONS).sum(0) for each in (SHOWN[0], CLICKED[0]))
+    np.testing.assert_allclose(found.bias, fit_embedding(shown, clicked).bias, atol=1e-9)
+    features = np.random.default_rng(0).normal(size=(*NUMBERS.shape, 3))
+    split = Split(features, WHERE, RELEVANCE, counts, pair=pair)
+    (found,) = newton.fit(task_of(split, POSITIONS, tower="linear"))
+    places = (each.reshape(-1, each.shape[-1]) for each in (features, SHOWN[0], CLICKED[0]))
+    np.testing.assert_allclose(found.bias, fit_linear(*places).bias, atol=1e-9)
 
 
 def test_the_estimate_is_that_of_the_librarys_em_with_the_same_prior():
