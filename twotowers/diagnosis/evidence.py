@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from twotowers.analysis.comparison import predictions
+from twotowers.analysis.comparison import compare
 from twotowers.analysis.feedback import Feedback, by_user, feedback_of, needed_columns
 from twotowers.analysis.propensities import ESTIMATORS, FORMS, Propensities, reference_of
 from twotowers.analysis.tower_tests import TowerTest, tower_test
@@ -20,8 +20,7 @@ from twotowers.errors import InputError
 from twotowers.files.artefacts import files_of
 from twotowers.files.batches import column_names, is_table
 from twotowers.files.progress import doing
-from twotowers.fits.defaults import BIAS, STRAY, TEST
-from twotowers.fits.fitting import fit_click_model
+from twotowers.fits.defaults import BIAS, STRAY
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.curves import Curve, effective_clusters
 from twotowers.fitting.pair_counts import PairCounts
@@ -30,6 +29,7 @@ from twotowers.identifiability.strength import Strength, strength_of_log
 from twotowers.intervals import Tested, interval, quantile
 from twotowers.logs.click_log import ClickLog, check_clicks
 from twotowers.logs.clicks_above import clicks_above
+from twotowers.logs.frames import PANDAS
 from twotowers.logs.health import Health, health, pages_with_gaps
 from twotowers.logs.layouts import first_rows, usual
 from twotowers.logs.placement import Placement, placement
@@ -407,16 +407,7 @@ def _compared(log: ClickLog, models: Sequence[str]) -> tuple[pd.DataFrame | None
     # Of a single query that has more pages, some will do.
     chosen = times * some(np.bincount(query, times), MOST_PAGES, rng)[query]
     chosen = rng.binomial(chosen, min(MOST_PAGES / max(chosen.sum(), 1), 1))
-    test = rng.binomial(chosen, TEST)
-    train = chosen - test
-    if not (test.any() and train.any()):
-        return None, 0
-    parts = [log.closed().part(rows) for rows in (train, test)]
     try:
-        fits = []
-        for name in models:
-            doing(f"fitting the click model {name}, of {', '.join(models)}")
-            fits.append(fit_click_model(parts[0], name, positions=log.longest))
-    except InputError:  # The part has no click.
+        return compare(replace(log.part(chosen), kind=PANDAS), models), int(chosen.sum())
+    except InputError:  # There is a single page, or some have no click.
         return None, 0
-    return predictions(fits, parts[1]), int(chosen.sum())
