@@ -24,7 +24,7 @@ import pandas as pd
 
 from benchmarks.pages import table, yes
 from benchmarks.validate.study import Study, held
-from twotowers.analysis.feedback import follow_clicks, moves_after_clicks
+from twotowers.analysis.feedback import LEVEL, moves_after_clicks
 from twotowers.claims.statistics import select
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.curves import Curve, active_users, cluster_by_user
@@ -162,7 +162,7 @@ def one_draw(case: str, seed: int) -> list[dict]:
     log, truth = simulate(np.random.default_rng([11, seed]), **settings)
     layouts, users = settings.get("layouts", 1), "users" in settings
     conditional, sequential, test = curves(log, layouts, users=users)
-    chosen = sequential if follow_clicks(test) else conditional
+    chosen = sequential if test.p < LEVEL else conditional
     return [
         {"case": case, "curve": name, "rejects": test.p < 0.05, **judged(curve, truth)}
         for name, curve in zip(CURVES, (conditional, sequential, chosen), strict=True)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.validate.feedback import curves, simulate
-from twotowers.analysis.feedback import follow_clicks, moves_after_clicks
+from twotowers.analysis.feedback import LEVEL, moves_after_clicks
 from twotowers.fitting.sequential import Displays, fit_sequential
 
 EXAMINATION = np.array([1.0, 0.5, 0.2])
@@ -123,7 +123,7 @@ def test_a_ranker_that_learns_is_seen_and_the_sequential_curve_holds():
         simulate(np.random.default_rng(1), feedback=1.0, rounds=30)[0], 1, users=False
     )
     truth = 1 / np.arange(1, 7)
-    assert follow_clicks(test)
+    assert test.p < LEVEL
     assert test.low > 0
     assert ((sequential.low <= truth) & (truth <= sequential.high)).mean() > 0.8
     assert conditional.low[5] > truth[5]
@@ -135,7 +135,7 @@ def test_rankers_that_do_not_learn_raise_no_alarm(ranker):
     for draw in range(20):
         log, _ = simulate(np.random.default_rng(draw), rounds=15, ranker=ranker)
         displays = Displays.of_rows(log["pair"], log["factor"], log["click"], query=log["query"])
-        rejected.append(follow_clicks(moves_after_clicks(displays)))
+        rejected.append(moves_after_clicks(displays).p < LEVEL)
     assert sum(rejected) <= 4  # P(more) = .003 at 5 %
 
 

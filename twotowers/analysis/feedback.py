@@ -27,6 +27,7 @@ USER = "user"
 DAY = r"^\s*(\d{1,2})[./-](\d{1,2})[./-]\d{4}"
 """A date that begins with the day or the month."""
 LEVEL = 0.05
+"""Of the test: below it, positions follow clicks, and the sequential curve is needed."""
 WIDTH = 256
 """Bytes that a display takes while it is tested, at most."""
 
@@ -115,7 +116,7 @@ class Feedback:
     @property
     def detected(self) -> bool:
         """Whether ranks follow clicks."""
-        return follow_clicks(self.test)
+        return self.test.p < LEVEL
 
     def curve(self, reference: int) -> Curve:
         """The curve that allows it (`twotowers.fitting.sequential`)."""
@@ -274,8 +275,3 @@ def _products(displays: Displays, up: np.ndarray) -> tuple[np.ndarray, float]:
     click = click - (np.bincount(group, click) / number)[group]
     queries = int(displays.query.max(initial=-1)) + 1
     return np.bincount(displays.query[rows], click * up, queries), float((click**2).sum())
-
-
-def follow_clicks(test: Tested) -> bool:
-    """Whether positions follow clicks by the test, so that the sequential curve is needed."""
-    return test.p < LEVEL

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -48,13 +47,6 @@ class Rule:
     message: str
     colour: str
     when: Callable[[Evidence], object]
-
-
-class Swaps(NamedTuple):
-    """Swaps that would make every ratio known to a factor: as many as are needed, or all."""
-
-    number: int
-    factor: float
 
 
 def reliable_share(e: Evidence) -> float:
@@ -149,8 +141,9 @@ def to_clip(e: Evidence) -> bool:
     return bool(e.weights["share"].iloc[0] < FEWEST)
 
 
-def swaps_needed(e: Evidence) -> Swaps:
-    """How many of the planned swaps make every ratio known to a factor of `PRECISE`."""
+def swaps_needed(e: Evidence) -> tuple[int, float]:
+    """How many of the planned swaps make every ratio known to a factor of `PRECISE`, or all; and
+    the factor to which they make it known."""
     # As sure as intervals are now, by Student's t.
     freedom = np.nanmin(np.append(e.curve.queries[e.reliable], e.health.queries))
     with np.errstate(over="ignore"):
@@ -158,7 +151,7 @@ def swaps_needed(e: Evidence) -> Swaps:
         worst = np.exp(quantile(max(freedom, 1)) * error)
     enough = np.flatnonzero(worst <= PRECISE)
     number = int(enough[0]) + 1 if len(enough) else len(worst)
-    return Swaps(number, float(worst[number - 1]))
+    return number, float(worst[number - 1])
 
 
 def lost(e: Evidence) -> list[str]:
