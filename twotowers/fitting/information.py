@@ -253,10 +253,8 @@ class _Point:
                 columns, moved = slice(None) if once else at, values.copy()
                 moved[:, columns] = expit(logit(values[:, columns]) + STEP)
                 after = scores({**page, part: moved})
-                # What is behind the end of a page has no score, and moves none.
-                seen = where if once else where & where[:, at]
                 for other in page:
-                    amount = seen * (before[other] - after[other]) / STEP * number
+                    amount = (before[other] - after[other]) / STEP * number
                     kept = amount != 0
                     column = np.broadcast_to(own[part][:, at], amount.shape)
                     yield own[other][kept], column[kept], amount[kept]
