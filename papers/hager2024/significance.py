@@ -39,16 +39,14 @@ def changes(
         metric = printed["metric"].str.removesuffix(CHANGE)
         return printed.assign(metric=metric)[["setting", "metric", "value"]]
     tested = [pd.DataFrame(columns=["setting", "metric", "value"])]
-    rows = rows.reindex(columns=["setting", "query", "seed", "metric", "value"])
     for group in GROUPS if len(rows) else ():
         # The naive model counts among the tests.
         own = [f"{features}-{name}" for name in group]
-        values = select(rows, setting=own).rename(columns={"setting": "method"})
+        values = select(rows, setting=own)
         for metric, each in values.groupby(values["metric"].map(of)):
-            if own[0] in set(each["method"]):
+            if own[0] in set(each["setting"]):
                 means = against_baseline(each, own[0], unit=unit, level=ALPHA / len(own))
-                means = means.rename(columns={"method": "setting", "change": "value"})
-                tested.append(means.assign(metric=metric)[["setting", "metric", "value"]])
+                tested.append(means.assign(metric=metric)[[*tested[0]]])
     return pd.concat(tested, ignore_index=True)
 
 
@@ -69,17 +67,17 @@ def counted(results: pd.DataFrame) -> pd.DataFrame:
 def against_baseline(
     values: pd.DataFrame, baseline: str, *, unit: str, level: float
 ) -> pd.DataFrame:
-    """Each method against the baseline, by paired t tests of a level: p, n (pairs), and change.
+    """Each setting against the baseline, by paired t tests of a level: p, n (pairs), value.
 
     The published tests have `unit` "run", and the level .01 divided by the number of methods with
     the baseline among them (Hager 2026, Tables 3.3 to 3.5). A query's runs are then independent
     pairs, although they share the query, so their number is too large. Unit "query" asks whether
-    the mean over these runs differs on other queries. The change is 1 or -1 if a method's mean is
-    significantly higher or lower, else 0; p is uncorrected. Values are by method, query and seed
-    (run).
+    the mean over these runs differs on other queries. The change, `value`, is 1 or -1 if a
+    mean is significantly higher or lower, else 0; p is uncorrected. Values are by setting, query
+    and seed (run).
     """
     pair = ["query", "seed"] if unit == "run" else ["query"]
-    table = values.groupby([*pair, "method"], sort=False)["value"].mean().unstack(sort=False)
+    table = values.groupby([*pair, "setting"], sort=False)["value"].mean().unstack(sort=False)
     if table.isna().any(axis=None):
         raise ValueError(f"methods have different values of {pair}")
     rows = []
@@ -87,4 +85,4 @@ def against_baseline(
         p = paired_p(table[method], table[baseline])
         difference = (table[method] - table[baseline]).mean()
         rows.append((method, p, len(table), int(np.sign(difference)) if p <= level else 0))
-    return pd.DataFrame(rows, columns=["method", "p", "n", "change"])
+    return pd.DataFrame(rows, columns=["setting", "p", "n", "value"])

@@ -3,6 +3,7 @@
 import numpy as np
 
 from twotowers.fitting.alternating import RateEstimate
+from twotowers.fitting.tiles import ClickRates
 from twotowers.methods.alternation import fitted_of, rates_of
 from twotowers.methods.task import Fitted, Task
 
@@ -12,11 +13,14 @@ FACTORS = True
 def fit(task: Task) -> list[Fitted]:
     """Relevance is 1, and the examination of a bias factor is the mean click rate of its rows."""
     rates = rates_of(task)
-    lanes = zip(rates.factor, rates.weight, rates.rate, strict=True)
-    examination = [
-        np.bincount(factor, weight * rate, rates.factors)
-        / np.maximum(np.bincount(factor, weight, rates.factors), np.finfo(float).tiny)
-        for factor, weight, rate in lanes
-    ]
+    examination = means(rates, rates.factor, rates.factors)
     relevance = np.ones((len(examination), rates.features))
-    return fitted_of(task, rates, RateEstimate(relevance, np.stack(examination)))
+    return fitted_of(task, rates, RateEstimate(relevance, examination))
+
+
+def means(rates: ClickRates, number: np.ndarray, size: int) -> np.ndarray:
+    """[lanes, size] weighted mean click rates of rows by their number, [lanes, rows]; 0 if none."""
+    rows = zip(number, rates.weight, rates.weight * rates.rate, strict=True)
+    sums = ((np.bincount(own, clicks, size), np.bincount(own, shown, size))
+            for own, shown, clicks in rows)  # fmt: skip
+    return np.stack([clicks / np.maximum(shown, np.finfo(float).tiny) for clicks, shown in sums])

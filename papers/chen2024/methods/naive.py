@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from papers.chen2024.methods.constant import means
 from twotowers.fitting.alternating import RateEstimate
 from twotowers.fitting.tiles import ClickRates
 from twotowers.methods.alternation import fitted_of, rates_of
@@ -18,10 +19,6 @@ def fit(task: Task) -> list[Fitted]:
 
 def fit_naive(rates: ClickRates) -> RateEstimate:
     """Fit without debiasing: relevance is the weighted mean of click rates, examination is 1."""
-    lanes = len(rates.rate)
-    clicks, shown = (
-        np.stack([np.bincount(rates.feature, row, rates.features) for row in rows])
-        for rows in (rates.weight * rates.rate, rates.weight)
-    )
-    relevance = np.divide(clicks, shown, out=np.zeros_like(clicks), where=shown > 0)
-    return RateEstimate(relevance.astype(np.float32), np.ones((lanes, rates.factors), np.float32))
+    relevance = means(rates, np.broadcast_to(rates.feature, rates.rate.shape), rates.features)
+    examination = np.ones((len(relevance), rates.factors), np.float32)
+    return RateEstimate(relevance.astype(np.float32), examination)

@@ -67,14 +67,9 @@ def run(
 
 def connected(feature: np.ndarray, lengths: np.ndarray, contexts: int, seed: int) -> bool:
     """Is the graph between the (context, position) that occur connected?"""
-    factor = assign_contexts(lengths, max(contexts, 1), positions=POSITIONS, seed=seed).shown
-    return components(feature, factor) == 1
-
-
-def components(feature: np.ndarray, factor: np.ndarray) -> int:
-    """Into how many components the factors that occur fall."""
-    seen, factor = np.unique(factor, return_inverse=True)
-    return factor_components(feature, factor, factors=len(seen)).max() + 1
+    places = assign_contexts(lengths, max(contexts, 1), positions=POSITIONS, seed=seed).shown
+    seen, factor = np.unique(places, return_inverse=True)
+    return factor_components(feature, factor, factors=len(seen)).max() == 0
 
 
 def sample(
@@ -82,8 +77,8 @@ def sample(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Vectors and lengths of a random share of the lists, at least one."""
     number = max(round(ratio * len(lengths)), 1)
-    kept = np.zeros(len(lengths), bool)
-    kept[stream("sample", seed, ratio).choice(len(lengths), number, replace=False)] = True
+    chosen = stream("sample", seed, ratio).choice(len(lengths), number, replace=False)
+    kept = np.isin(np.arange(len(lengths)), chosen)
     return feature[np.repeat(kept, lengths)], lengths[kept]
 
 

@@ -1,8 +1,8 @@
 """When do better predictions of clicks rank better? Knobs of the stand-in's law, one at a time.
 
-A log is drawn for each value of a knob. Models are linear in what tells of a
-document: its four traits, and how readily users of its topic click. So nothing is left to training:
-their likelihoods are concave, and have one maximum.
+A log is drawn for each value of a knob. Models are linear in what tells of a document: its four
+traits, and how readily users of its topic click. So nothing is left to training: their likelihoods
+are concave, and have one maximum.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
