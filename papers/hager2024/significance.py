@@ -30,8 +30,7 @@ def changes(
     """
     of = {"query_nll" if metric == LOSS else f"query_{metric}": metric for metric in metrics}
     names = [f"{features}-{name}" for group in GROUPS for name in group]
-    wanted = [*of, *(metric + CHANGE for metric in metrics)]
-    rows = select(results, setting=names, metric=wanted)
+    rows = select(results, setting=names, metric=[*of, *(each + CHANGE for each in metrics)])
     printed = rows[rows["metric"].str.endswith(CHANGE)]
     if len(printed):
         if unit != "run":

@@ -85,13 +85,11 @@ def cells(
     metric: str = "ndcg@5",
 ) -> pd.DataFrame:
     """Means over seeds: a row per policy, strongest first, and a column per method."""
-    columns = {}
+    columns, over = {}, {"mixing_weight": list(POLICIES)}
     for method in methods:
         setting = f"{dataset}-{method}"
         rows = won(rows_of(results, setting=setting), setting, by)
-        columns[method] = seed_means(
-            rows, {"mixing_weight": list(POLICIES)}, setting=setting, metric=metric
-        )
+        columns[method] = seed_means(rows, over, setting=setting, metric=metric)
     return pd.DataFrame(columns).loc[list(POLICIES)]
 
 

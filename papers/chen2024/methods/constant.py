@@ -20,7 +20,6 @@ def fit(task: Task) -> list[Fitted]:
 
 def means(rates: ClickRates, number: np.ndarray, size: int) -> np.ndarray:
     """[lanes, size] weighted mean click rates of rows by their number, [lanes, rows]; 0 if none."""
-    rows = zip(number, rates.weight, rates.weight * rates.rate, strict=True)
-    sums = ((np.bincount(own, clicks, size), np.bincount(own, shown, size))
-            for own, shown, clicks in rows)  # fmt: skip
-    return np.stack([clicks / np.maximum(shown, np.finfo(float).tiny) for clicks, shown in sums])
+    lanes = zip(number, rates.weight, rates.weight * rates.rate, strict=True)
+    sums = [[np.bincount(own, values, size) for values in both] for own, *both in lanes]
+    return np.stack([clicks / np.maximum(shown, np.finfo(float).tiny) for shown, clicks in sums])

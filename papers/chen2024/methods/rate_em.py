@@ -52,9 +52,7 @@ def fit(task: Task, *, steps: int = 100_000, starts: int = 1) -> list[Fitted]:
     rates = rates_of(task)
     lanes = len(rates.rate)
     each = np.repeat(np.arange(lanes), starts)
-    many = replace(
-        rates, factor=rates.factor[each], rate=rates.rate[each], weight=rates.weight[each]
-    )
+    many = replace(rates, **{of: getattr(rates, of)[each] for of in ("factor", "rate", "weight")})
     measured = alternate(many, starts_of(task, rates, starts=starts), CollapsedEM(), steps=steps)
     seen = np.array([np.isin(np.arange(rates.factors), factor) for factor in many.factor])
     stuck = ((measured.examination == 1) & seen).any(1).reshape(lanes, starts).sum(1)

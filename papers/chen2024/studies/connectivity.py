@@ -96,8 +96,7 @@ def sizes(inputs) -> dict[str, float]:
 def graph(feature: np.ndarray, factor: np.ndarray) -> dict[str, int]:
     """Table 4; only factors that occur are nodes."""
     seen, factor = np.unique(factor, return_inverse=True)
-    factors = len(seen)
-    sizes = np.sort(np.bincount(factor_components(feature, factor, factors=factors)))[::-1]
-    edges = number_of_edges(feature, factor, factors=factors)
-    counts, largest = {"nodes": factors, "edges": edges, "components": len(sizes)}, sizes[:LARGEST]
-    return counts | {f"top{place}": int(size) for place, size in enumerate(largest, 1)}
+    sizes = np.sort(np.bincount(factor_components(feature, factor, factors=len(seen))))[::-1]
+    edges = number_of_edges(feature, factor, factors=len(seen))
+    counts = {"nodes": len(seen), "edges": edges, "components": len(sizes)}
+    return counts | {f"top{place}": int(size) for place, size in enumerate(sizes[:LARGEST], 1)}
