@@ -110,7 +110,7 @@ def shown_ndcg(
     discount = 1 / np.log2(2 + np.arange(topn))
     ideal = -np.sort(-gain, axis=-1)[:, :topn] @ discount[: gain.shape[1]]
     at = np.append(discount, 0)[np.minimum(counts.place, topn)]
-    shown = counts.total(counts.impressions * counts.of_documents(gain) * at)
+    shown = counts.total(counts.impressions * (counts.of_documents(gain) * at))
     possible = ideal * counts.sessions
     return np.divide(shown, possible, out=np.zeros(len(gain)), where=possible > 0)
 
