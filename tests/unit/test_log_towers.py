@@ -161,14 +161,14 @@ def test_gaps_are_closed_for_models_without_gaps_and_the_log_is_not_replaced(use
 
 
 def test_what_needs_a_click_model_says_so(users, fitted, tmp_path, capsys):
-    users["log"].head(500).to_csv(tmp_path / "log.csv", index=False)
-    fitted.save(tmp_path / "towers.parquet")
-    options = [
-        tmp_path / "log.csv",
-        "--by",
-        tmp_path / "towers.parquet",
-        "--out",
-        tmp_path / "w.csv",
-    ]
-    assert main(["weights", *map(str, options)]) == 2
-    assert "by: <linear tower" in capsys.readouterr().err
+    log, saved, out = (str(tmp_path / name) for name in ("log.csv", "towers.parquet", "w.csv"))
+    users["log"].head(500).to_csv(log, index=False)
+    fitted.save(saved)
+    for command in (
+        ["weights", log, "--by", saved, "--out", out],
+        ["compare", log, "--fitted", saved],
+    ):
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert saved in said
+        assert "it has towers (expected a fit of a click model)" in said

@@ -57,11 +57,11 @@ def compare(
     """
     log = as_log(log)
     check_pages(log)
-    models = list(models)
     fits = [each for each in models if isinstance(each, Fit)]
-    if not models or 0 < len(fits) < len(models):
+    others = [each for each in models if not isinstance(each, Fit)]
+    if bool(fits) == bool(others):
         raise InputError(
-            f"{len(fits)} fits among {len(models)} models",
+            f"{len(fits)} fits among {len(fits) + len(others)} models",
             field="models",
             expected="one model or more, all of them fitted or none",
         )
@@ -69,11 +69,11 @@ def compare(
     if not fits:  # All is checked before the first fit.
         check_range(test, field="test", low=0.001, high=0.999)
         prior_of(prior)
-        if not all(fitted_model(each)[1].gaps for each in models):
+        if not all(fitted_model(each)[1].gaps for each in others):
             log = log.closed()  # All predict the same pages.
         part, held_out = log.split({"train": 1 - test, "test": test}, seed=seed).values()
         how: dict[str, Any] = {"prior": prior, "positions": log.longest}
-        fits = [fit_click_model(part, each, **how) for each in models]
+        fits = [fit_click_model(part, each, **how) for each in others]
     table = predictions(fits, held_out)
     return native(pa.Table.from_pandas(table, preserve_index=False), log.kind)
 

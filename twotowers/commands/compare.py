@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare the models; returns the exit status."""
     from twotowers.analysis.comparison import compare  # here: options need no science
-    from twotowers.fits.saved import load
+    from twotowers.fits.saved import load_click_model
 
     if options.fitted:
         for name in ("models", "test", "seed", "prior", "prior_mean"):
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
                     "a saved fit is not fitted again", field="--fitted", expected=f"no {option}"
                 )
     prior, test = prior_of(options), TEST if options.test is None else options.test
-    saved = [load(path) for path in options.fitted or ()]
+    saved = [load_click_model(path) for path in options.fitted or ()]
     log = opened(options, ".csv")
     models = saved or options.models or list(MODELS)
     table = compare(log, models, prior=prior, test=test, seed=options.seed or 0)

@@ -35,9 +35,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Estimate, weigh and write; returns the exit status."""
     from twotowers.analysis.weights import ENDINGS, weights
-    from twotowers.fits.saved import load
+    from twotowers.fits.saved import load_click_model
 
-    by = load(options.by) if options.by.endswith(".parquet") else options.by
+    by = load_click_model(options.by) if options.by.endswith(".parquet") else options.by
     if not isinstance(by, str):
         check_target(options.out, options.by, what="the fit")
     log = opened(options, *ENDINGS, bias=True)

@@ -65,3 +65,11 @@ def load(path: str | Path) -> Fit | LogTowers:
         trials[part][np.asarray(number, int)] = rows["trials"]
     estimate = Estimate(parameters, trials, prior=prior)
     return Fit(name, chosen, positions, estimate, pairs, saved=table)
+
+
+def load_click_model(path: str | Path) -> Fit:
+    """As `load`, of a fit that counts or EM made, since towers are refused."""
+    saved = load(path)
+    if not isinstance(saved, Fit):
+        raise InputError("it has towers", path=path, expected="a fit of a click model")
+    return saved

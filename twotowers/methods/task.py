@@ -212,7 +212,7 @@ class Fitted:
             if lists are not given, or the method does not estimate it.
     """
 
-    scores: Callable[[np.ndarray], np.ndarray] | None
+    scores: Callable[[np.ndarray | Gathered | Several], np.ndarray] | None
     bias: np.ndarray | None = None
     cell_losses: Callable[[Split], np.ndarray] | None = None
     values: Mapping[str, float] = field(default_factory=dict)
