@@ -1,4 +1,4 @@
-"""All claims of the paper; here those on node merging under contextual bias (Tables 2 and 6).
+"""All claims of the paper. Those on node merging under contextual bias (Tables 2, 6) are here.
 
 Thresholds come from the paper's sentences and printed numbers. One that the paper does not print is
 ours, and says so beside its number. Each seed is one of the paper's runs.

@@ -1,4 +1,4 @@
-"""All claims of the chapter; here those on losses and their minima, which no data enter.
+"""All claims of the chapter. Those on losses and their minima, which need no data, are here.
 
 Thresholds are from the printed Table 2.2 where it decides.
 """

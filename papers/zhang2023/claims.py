@@ -1,4 +1,4 @@
-"""All claims of the paper; here those on tuning and training on Yahoo (Sections 5.5 and 7).
+"""All claims of the paper. Those on tuning and on training for Yahoo (5.5 and 7) are here.
 
 Conditions are from the printed tables where these decide. Claims 9 to 12 speak of Figures 6 and 7.
 These show test queries, so validation chooses nothing.

@@ -167,13 +167,10 @@ def by_user(curve: Curve, log: ClickLog, bias: Sequence[str]) -> Curve:
     if log.counted or USER not in log.ids:
         return curve
     counts = log.count(["query", "document", *bias, USER])
-    factors = counts.count(bias)
-    own = {name: counts.columns[name] for name in bias}
-    keys = key_of(factors.columns, factors.ids)
     rows = pd.DataFrame(
         {
             "pair": counts.groups(["query", "document"])[0],
-            "factor": np.searchsorted(keys, key_of(own, counts.ids)),
+            "factor": counts.numbered(bias)[0],
             "query": counts.columns["query"],
             "user": counts.columns[USER],
             "impressions": counts.impressions,

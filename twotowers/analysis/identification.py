@@ -21,7 +21,7 @@ from twotowers.identifiability.strength import (
     weakest_link,
 )
 from twotowers.logs.click_log import as_log
-from twotowers.logs.counted import Counts, key_of
+from twotowers.logs.counted import Counts
 from twotowers.logs.frames import PANDAS, Native, both_ends, native
 from twotowers.report.shown import Shown
 
@@ -186,8 +186,7 @@ def identify(
     if not counts.impressions.any():
         raise InputError("the log is empty: nothing was shown", path=log.source)
     number, _ = counts.groups(feature)
-    keys = key_of({name: counts.columns[name] for name in bias}, counts.ids)
-    _, first, factor = np.unique(keys, return_index=True, return_inverse=True)
+    factor, first = counts.numbered(bias)
     factors = _values(counts, first, bias)
     if len(factors) == 1:
         raise InputError(

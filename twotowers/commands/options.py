@@ -88,9 +88,7 @@ def add_bias(parser: argparse.ArgumentParser) -> None:
 def log_of(options: argparse.Namespace) -> ClickLog:
     """The log that the options name."""
     settings = {
-        name: value
-        for name, value in vars(options).items()
-        if name in (*READER, "lanes") and value is not None
+        name: value for name, value in vars(options).items() if name in READER and value is not None
     }
     if "clicks" in settings:
         settings["listed"] = settings.pop("clicks")

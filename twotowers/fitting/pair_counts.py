@@ -16,7 +16,7 @@ import pyarrow as pa
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from twotowers.logs.counted import Counts, key_of
+from twotowers.logs.counted import Counts
 
 BLOCK = 1 << 22
 """Rows of a log to join at a time."""
@@ -141,11 +141,9 @@ class PairCounts:
         """
         counts = counts.count(["query", "document", *bias])
         pair, _ = counts.groups(["query", "document"])
-        own = {name: counts.columns[name] for name in bias}
-        _, first, factor = np.unique(
-            key_of(own, counts.ids), return_index=True, return_inverse=True
-        )
-        names = pa.table({name: counts.ids[name].take(own[name][first]) for name in bias})
+        factor, first = counts.numbered(bias)
+        own = counts.where(first)
+        names = pa.table({name: own.values(name) for name in bias})
         shown, clicks = counts.impressions.astype(float), counts.clicks.astype(float)
         columns = pair, factor, shown, clicks, counts.columns["query"]
         found = cls.of_sorted(*columns, names.to_pandas())

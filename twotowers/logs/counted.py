@@ -146,6 +146,12 @@ class Counts:
             new[1:] |= self.columns[name][1:] != self.columns[name][:-1]
         return np.cumsum(new) - 1, np.flatnonzero(new)
 
+    def numbered(self, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """What `groups` gives, for any columns: combinations are numbered in their order."""
+        own = {name: self.columns[name] for name in by}
+        _, first, number = np.unique(key_of(own, self.ids), return_index=True, return_inverse=True)
+        return number, first
+
     def table(self) -> pa.Table:
         """The counts with the values of the log."""
         return pa.Table.from_batches([*self.batches(len(self))], self.schema)

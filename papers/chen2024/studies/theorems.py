@@ -1,6 +1,6 @@
 """Theorem 1, Proposition 3 and the number of swaps, on lists and random logs.
 
-Logarithms make clicks r(x) o(t) linear, so that solutions of a log are those of linear equations.
+The logarithm of r(x) o(t) is linear. So the solutions of a log are those of linear equations.
 """
 
 import numpy as np

@@ -10,8 +10,6 @@ A log is many files, `part-2_split-0.feather` and so on, with the columns
     query_document_embedding   a list of numbers, often in half precision
     bm25, ... (`LEXICAL`)      twelve lexical features
 
-(Baidu's own files, `part-00002.gz`, have no features: `twotowers.logs.formats.baidu`)
-
 and one file of annotations, with `label` and `text_md5` instead of `url_md5`, `position` and
 `click`. A reader takes the columns that it needs, and one batch of the file is in memory at a time.
 
