@@ -133,6 +133,14 @@ def test_what_is_not_linked_has_a_reason():
     assert [harvest(apart, each).reason[3] for each in ("all_pairs", "pivot_one")] == [APART] * 2
 
 
+@pytest.mark.parametrize("clicks", [[5, 0], [0, 5]])
+@pytest.mark.parametrize("estimator", ["adjacent_chain", "pivot_one"])
+def test_clicks_under_one_factor_alone_link_nothing(estimator, clicks):
+    curve = harvest(PairCounts.of_arrays([0, 0], [0, 1], [9, 9], clicks), estimator)
+    assert np.isnan(curve.estimate[1])
+    assert curve.reason[1] == UNCLICKED
+
+
 def test_all_pairs_where_every_impression_was_clicked():
     counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 0, 1], [5] * 4, [5] * 4)
     assert harvest(counts, "all_pairs").estimate.tolist() == pytest.approx([1, 1])

@@ -40,6 +40,10 @@ def test_a_selection_names_what_is_missing():
         measured(RESULTS, ["one", "three"], method="dla")
     with pytest.raises(InputError, match=r"method: no results of 'one', 'two' for 'em'.*'naive'"):
         measured(RESULTS, ["one", "two"], method=["dla", "em"])
+    some = RESULTS.assign(lane=RESULTS["seed"].where(RESULTS.eval("setting == 'one' and seed < 3")))
+    assert set(measured(some, "one", lane=2)["seed"]) == {2}
+    with pytest.raises(InputError, match=r"lane: 'two' has no results with this column"):
+        measured(some, ["one", "two"], lane=2)
 
 
 def test_mean_and_deviation_are_rows_of_their_own_beside_the_printed():

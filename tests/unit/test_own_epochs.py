@@ -13,7 +13,7 @@ from scipy.special import expit
 from tests.tasks import task_of
 from tests.training import short
 from twotowers.errors import InputError
-from twotowers.fitting.gradient import FitSettings, fit, own_units
+from twotowers.fitting.gradient import FitSettings, draw_epoch, fit, own_units
 from twotowers.logs.counts import Counts
 from twotowers.methods import ips, likelihood
 from twotowers.methods.descent import count_loss
@@ -56,20 +56,19 @@ def after(epochs: int, batch: int, **changes):
     return fit(Number(), objective, objective, settings, lanes=len(HAS), seed=0)
 
 
-def test_an_epoch_is_a_pass_over_the_lanes_own_units():
-    # In batches of one, each unit's slope counts once: their sum is that of the whole epoch.
-    found = after(epochs=2, batch=1)
-    share = HAS.sum(1) / HAS.shape[1]
-    expected = -0.5 * 2 * share * (HAS * SLOPES).sum(1)
+@pytest.mark.parametrize("batch", [1, 2, 3, 50])
+def test_an_epoch_is_a_pass_over_the_lanes_own_units(batch):
+    # A step is by the mean over what the batch has, even if it is the last and smaller.
+    found = after(epochs=2, batch=batch)
+    own, expected = own_units(Slopes(jnp.asarray(HAS), SLOPES), len(HAS)), np.zeros(len(HAS))
+    settings = FitSettings(**short(0.5, batch=batch, epochs=2))
+    for epoch in range(2):
+        orders, _ = draw_epoch(0, epoch, HAS.shape[1], settings, own)
+        for lane, (has, order) in enumerate(zip(HAS, orders, strict=True)):
+            for start in range(0, has.sum(), batch):
+                slopes = np.asarray(SLOPES)[order[: has.sum()][start : start + batch]]
+                expected[lane] -= 0.5 * has.mean() * slopes.mean()
     np.testing.assert_allclose(found.state["x"].get_value(), expected, rtol=1e-6)
-
-
-def test_the_last_batch_is_the_mean_of_what_is_left():
-    # A batch of all there is, however large: one step by the mean over the lane's own units.
-    found = after(epochs=1, batch=50)
-    np.testing.assert_allclose(
-        found.state["x"].get_value(), -0.5 * (HAS * SLOPES).sum(1) / HAS.shape[1], rtol=1e-6
-    )
 
 
 def test_the_watched_loss_is_the_mean_over_all_units():
