@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import optax
 import pandas as pd
 import pytest
 from scipy.special import expit
@@ -136,6 +137,19 @@ def test_refused(users, change, message):
         given["features"] = tables[given["features"]]
     with pytest.raises(tt.InputError, match=message):
         tt.fit(users["log"], tt.TwoTower("linear", click_model="pbm"), **given)
+
+
+def test_an_optimiser_by_name_and_as_a_function_are_one(users, tmp_path):
+    model, clipped = tt.TwoTower("linear", click_model="pbm"), optax.clip(1e9)
+    by_name = {"optimizer": "adam", "epochs": 2}
+    as_function = by_name | {"optimizer": lambda rate: optax.chain(clipped, optax.adam(rate))}
+    given = {"features": users["features"]}
+    one, other = (
+        tt.fit(users["log"], model, training=each, **given) for each in (by_name, as_function)
+    )
+    pd.testing.assert_frame_equal(one.relevance(), other.relevance())
+    with pytest.raises(tt.InputError, match="an optimiser by its name"):
+        tt.fit(users["log"], model, training=as_function, checkpoint=tmp_path / "kept", **given)
 
 
 def test_other_methods_see_pages(users):

@@ -2,7 +2,6 @@
 
 import inspect
 from dataclasses import dataclass, replace
-from typing import get_args
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +12,12 @@ from flax import nnx
 from jax.tree_util import register_dataclass
 
 from twotowers.errors import InputError
+from twotowers.experiment.fields import read
 from twotowers.experiment.training import Training
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.fitting.optimizers import DECAYING
+from twotowers.fitting.optimizers import DECAYS, decay_of
 
-OPTIMIZERS = get_args(Training.model_fields["optimizer"].annotation)
+OPTIMIZERS = [*DECAYS, "lion", "nadamw", "rmsprop"]
 CENTRES = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 STEEPNESS = np.array([0.3, 1.0, 4.0], np.float32)
 SETTINGS = FitSettings(learning_rate=0.05, batch=4, steps=9, epochs=1, patience=1, min_delta=0.0)
@@ -63,7 +63,7 @@ def plainly(optimizer, steps=SETTINGS.steps):
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_an_optimiser_is_that_of_its_name(name):
-    decay = {"weight_decay": DECAY} if name in DECAYING else {}
+    decay = {} if decay_of(name) is None else {"weight_decay": DECAY}
     settings = FitSettings(**{**SETTINGS.__dict__, "optimizer": name, "weight_decay": None} | decay)
     expected = plainly(getattr(optax, name)(0.05, **decay))
     np.testing.assert_allclose(descend(settings)[0], expected, rtol=1e-4, atol=1e-5)
@@ -77,9 +77,38 @@ def test_an_optimiser_is_that_of_its_name(name):
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_decay_is_that_of_optax(name):
     parameters = inspect.signature(getattr(optax, name)).parameters
-    assert ("weight_decay" in parameters) == (name in DECAYING)
-    if name in DECAYING:
-        assert parameters["weight_decay"].default == DECAYING[name]
+    assert ("weight_decay" in parameters) == (decay_of(name) is not None)
+    if decay_of(name) is not None:
+        assert parameters["weight_decay"].default == decay_of(name)
+
+
+def test_a_function_and_a_schedule_are_those_of_optax():
+    slow = optax.linear_schedule(0.05, 0.01, 6)
+    clipped = lambda rate: optax.chain(optax.clip(0.5), optax.sgd(rate))  # noqa: E731
+    scheduled = replace(
+        SETTINGS,
+        optimizer=clipped,
+        weight_decay=0.0,
+        schedule=(("kind", "linear_schedule"), ("end_value", 0.2), ("transition_steps", 6)),
+    )
+    np.testing.assert_allclose(descend(scheduled)[0], plainly(clipped(slow)), rtol=1e-4)
+    assert np.abs(plainly(clipped(0.05)) - plainly(clipped(slow))).max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"optimizer": "adamv"}, "optimizer.*'adamv'.*did you mean 'adam"),
+        ({"optimizer": "linear_schedule"}, "no optimiser 'linear_schedule'"),
+        ({"schedule": {"kind": "cosine"}}, "schedule.kind.*'cosine_decay_schedule'"),
+        ({"schedule": {"kind": "cosine_decay_schedule"}}, "decay_steps"),
+        ({"optimizer": "rmsprop", "weight_decay": 0.1}, "'rmsprop' has no weight decay"),
+    ],
+)
+def test_what_optax_has_not_is_refused(given, said):
+    training = {"learning_rate": 0.1, "batch": 1, "epochs": 1, "patience": 1, "min_delta": 0.0}
+    with pytest.raises(InputError, match=said):
+        read(Training, training | given)
 
 
 def test_lanes_of_learning_rates_and_decays_equal_separate_fits():

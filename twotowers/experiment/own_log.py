@@ -36,8 +36,7 @@ from twotowers.splits import SPLITS
 SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 """How a log is divided: to train on, to stop early by, and to report held-out losses of."""
 TRAINING = {
-    "learning_rate": 0.003, "weight_decay": 1e-4, "batch": 256, "epochs": 50, "patience": 3,
-    "min_delta": 1e-6,
+    "learning_rate": 0.003, "batch": 256, "epochs": 50, "patience": 3, "min_delta": 1e-6,
 }  # fmt: skip
 """How towers are trained on a log by default: AdamW. An epoch is a pass over it, or `STEPS`."""
 BYTES = 60

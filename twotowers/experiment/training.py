@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from twotowers.experiment.fields import Above0, Config, NotNegative, Positive
-from twotowers.fitting.optimizers import check_decay
+from twotowers.fitting.optimizers import check_decay, checked_optimizer, checked_schedule
 from twotowers.towers.lane import Lanes, lanes_of, values_of
 
 
@@ -28,12 +28,19 @@ class _Descent(Config):
 class Training(_Descent):
     """How to train; see `twotowers.fitting.gradient.FitSettings`."""
 
-    optimizer: Literal["adagrad", "adam", "adamw", "sgd"] = "adamw"
-    """An optimiser of Optax."""
+    optimizer: Annotated[
+        Any, AfterValidator(checked_optimizer), WithJsonSchema({"type": "string"})
+    ] = "adamw"
+    """An optimiser of Optax; in Python also a function of a learning rate that returns one."""
     learning_rate: Lanes[Above0]
     """Of the optimiser. A list is lanes."""
     weight_decay: Lanes[NotNegative] | None = None
     """Of the optimiser, if it has one; Optax's own if absent. A list is lanes."""
+    schedule: Annotated[dict[str, str | int | float], AfterValidator(checked_schedule)] | None = (
+        None
+    )
+    """A schedule of Optax that the learning rate is multiplied by, such as `{kind:
+    cosine_decay_schedule, decay_steps: 2000}`. It starts at 1. A constant if absent."""
     averaged: bool = False
     """Whether parameters are averaged over about an epoch's steps."""
 
@@ -50,7 +57,10 @@ class Training(_Descent):
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of `FitSettings`. Of lanes, the first is a placeholder."""
-        return {name: values_of(value)[0] for name, value in self if value is not None}
+        given = {name: values_of(value)[0] for name, value in self if value is not None}
+        if self.schedule:
+            given["schedule"] = tuple(self.schedule.items())
+        return given
 
 
 class TowerRanker(_Descent):

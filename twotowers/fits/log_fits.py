@@ -57,7 +57,8 @@ def fit_log_towers(
         bias: columns of numbers of the log, such as the height of a result, that towers of
             positions read.
         method: see `fit_towers`.
-        training: what differs from `TRAINING` (docs/settings.md, Training).
+        training: what differs from `TRAINING` (docs/settings.md, Training). Its `optimizer` may be
+            a function, such as `lambda rate: optax.chain(optax.clip(1.0), optax.adam(rate))`.
         seeds: of the initial parameters and the order of batches.
         positions: of the longest page that the fit shall predict; the longest of the log if None.
         checkpoint: a file that keeps the state of training until it ends (a seed is added to its
@@ -73,6 +74,9 @@ def fit_log_towers(
         >>> fit_log_towers(pa.table(pages), TwoTower("linear"), features=prices)
         <linear tower, additive, by likelihood, seeds (0,)>
     """
+    if checkpoint is not None and callable((training or {}).get("optimizer")):
+        wrong = "a later call could not tell whether a function is the same"
+        raise InputError(wrong, field="checkpoint", expected="an optimiser by its name")
     given = as_log(log)
     model = replace(model, click_model=model_of(model.click_model)[1])
     seeds = checked_seeds(seeds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from flax import nnx
 from jax.flatten_util import ravel_pytree
 from jax.tree_util import register_dataclass
 
-from twotowers.fitting.optimizers import DECAYING
+from twotowers.fitting.optimizers import Optimizer, decay_of, made, schedule_of
 
 EVALUATION_BATCH = 64
 """Units evaluated at a time, few enough for their activations to fit into a CPU's cache."""
@@ -27,7 +28,9 @@ class FitSettings:
         learning_rate: learning rate of the optimiser, in [1e-9, 10].
         weight_decay: decoupled weight decay of all parameters, in [0, 10]. None is Optax's default
             (1e-4 for AdamW), or 0 for an optimiser without weight decay.
-        optimizer: a function of Optax (`twotowers.experiment.training`).
+        optimizer: the name of a function of Optax, or a function of a learning rate.
+        schedule: the `kind` and the options of a schedule of Optax, which the learning rate is
+            multiplied by; a constant if None.
         batch: units (queries or sessions) per step, 1 or more.
         steps: steps per epoch, 1 or more. The validation loss is computed after each epoch. If
             None, an epoch is one pass over the units with data in the lane's log, and its last
@@ -48,11 +51,12 @@ class FitSettings:
     steps: int | None = field(default=None)
     weight_decay: float | None = field(default=None)
     averaged: bool = field(default=False)
-    optimizer: str = field(default="adamw")
+    optimizer: Optimizer = field(default="adamw")
+    schedule: tuple[tuple[str, Any], ...] | None = field(default=None)
 
     def __post_init__(self):
         if self.weight_decay is None:
-            object.__setattr__(self, "weight_decay", DECAYING.get(self.optimizer, 0.0))
+            object.__setattr__(self, "weight_decay", decay_of(self.optimizer) or 0.0)
 
 
 @register_dataclass
@@ -80,10 +84,13 @@ class LaneStates:
 
 
 def optimizer_of(settings: FitSettings, optimised: Mapping) -> optax.GradientTransformation:
-    given = {"learning_rate": settings.learning_rate}
-    if settings.optimizer in DECAYING:
-        given["weight_decay"] = settings.weight_decay
-    return getattr(optax, settings.optimizer)(**given | dict(optimised))
+    rate = optimised.get("learning_rate", settings.learning_rate)
+    decay = {"weight_decay": optimised.get("weight_decay", settings.weight_decay)}
+    given = {} if decay_of(settings.optimizer) is None else decay
+    if settings.schedule is None:
+        return made(settings.optimizer)(rate, **given)
+    factor = schedule_of(**dict(settings.schedule))
+    return made(settings.optimizer)(lambda step: rate * factor(step), **given)
 
 
 def stepping(graph, template, train, settings, own=None):

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from twotowers.simulations.clicks import SimulatedClicks
 
 TRAINING = {
-    "learning_rate": 0.003, "weight_decay": 1e-4, "batch": 32, "steps": 100, "epochs": 50,
-    "patience": 3, "min_delta": 1e-5,
+    "learning_rate": 0.003, "batch": 32, "steps": 100, "epochs": 50, "patience": 3,
+    "min_delta": 1e-5,
 }  # fmt: skip
 """How towers are trained by default: AdamW as in Hager et al. (2025), on queries of a stand-in."""
 
