@@ -68,29 +68,16 @@ def test_relevant_documents_far_down_keep_their_judgment():
 
 def test_weights_of_a_fit_say_where_they_are_its_prior(tmp_path):
     log = apart()
-    fitted = tt.fit(log, "pbm")
-    fitted.save(tmp_path / "pbm.parquet")
-    for by in (fitted, tt.load(tmp_path / "pbm.parquet"), "pbm"):
-        found = tt.weights(log, by=by)
-        reasons = found.frame()["reason"].tolist()
-        assert reasons == ["", "the log has no evidence; this is the fit's prior"]
-        found.write(tmp_path / "weights.csv")
-        rows = pd.read_csv(tmp_path / "weights.csv")
-        assert rows["doubtful"].tolist() == [0, 1] * 300
-        assert any(line.startswith("doubtful: 1 weight of ") for line in found.lines())
-
-
-def test_positions_that_a_fit_lacks_have_no_weight_and_a_reason(tmp_path):
-    log = pages(60)
-    found = tt.weights(log, by=tt.fit(log.query("position < 3"), "pbm"))
-    table = found.frame()
-    assert table["weight"].isna().tolist() == [False, False, True, True]
-    assert table["reason"].tolist()[2:] == ["the fit has no such position"] * 2
-    assert table["clicks"].sum() == log["clicks"].sum()
-    assert "without a weight: 2 of 4" in "\n".join(found.lines())
+    found = tt.weights(log, by="pbm")
+    reasons = found.frame()["reason"].tolist()
+    assert reasons == ["", "the log has no evidence; this is the fit's prior"]
     found.write(tmp_path / "weights.csv")
     rows = pd.read_csv(tmp_path / "weights.csv")
-    assert (rows["doubtful"][rows["position"] > 2] == 1).all()
+    assert rows["doubtful"].tolist() == [0, 1] * 300
+    assert any(line.startswith("doubtful: 1 weight of ") for line in found.lines())
+    without = tt.weights(log)
+    assert without.frame()["weight"].isna().tolist() == [False, True]
+    assert "without a weight: 1 of 2" in "\n".join(without.lines())
 
 
 def test_shrinkage_is_the_share_of_the_prior(fitted):
@@ -330,20 +317,11 @@ def test_counted_logs_have_a_row_per_cell(tmp_path):
     assert set(written["doubtful"]) <= {0, 1}
 
 
-def test_a_fit_of_independent_clicks_weighs_and_others_do_not(fitted, tmp_path, capsys):
-    table = tt.weights(pages(), by=fitted).frame()
-    shown = fitted.examination()["estimate"]
+def test_weights_of_a_fit_are_its_examination():
+    table = tt.weights(pages(), by="pbm").frame()
+    shown = tt.fit(pages(), "pbm").examination()["estimate"]
     np.testing.assert_allclose(table["propensity"], shown / shown[0])
     assert table[["propensity", "low", "high"]].loc[0].tolist() == [1, 1, 1]
-    ubm = tt.fit(pages(300), "ubm")
-    for fit in (ubm, tt.fit(pages(300), "dctr")):
-        with pytest.raises(tt.InputError, match=f"{fit.name} has no propensity per position"):
-            tt.weights(pages(300), by=fit)
-    pages(300).to_csv(tmp_path / "log.csv", index=False)
-    ubm.save(tmp_path / "ubm.parquet")
-    arguments = ["weights", str(tmp_path / "log.csv"), "--out", str(tmp_path / "weights.csv")]
-    assert main([*arguments, "--by", str(tmp_path / "ubm.parquet")]) == 2
-    assert "judgments" in capsys.readouterr().err
 
 
 def test_the_command_writes_weights(tmp_path, capsys):
@@ -353,7 +331,6 @@ def test_the_command_writes_weights(tmp_path, capsys):
         assert main(["weights", str(log), "--out", str(out), "--per", per]) == 0
         assert len(pd.read_csv(out)) == rows
     assert "effective" not in capsys.readouterr().err
-    assert main(["weights", str(log), "--out", str(out), "--by", "odd"]) == 2
     assert main(["weights", str(log), "--out", str(out), "--clip", ".5"]) == 2
 
 

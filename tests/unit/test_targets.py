@@ -64,15 +64,6 @@ def test_folders_are_no_files(log, capsys, out):
     assert "is a folder" in capsys.readouterr().err
 
 
-def test_weights_do_not_replace_the_fit_that_they_follow(log, capsys):
-    fit = log.with_name("fit.parquet")
-    tt.fit(tt.read_log(log), "pbm").save(fit)
-    before = fit.read_bytes()
-    assert main(["weights", str(log), "--by", str(fit), "--out", str(fit)]) == 2
-    assert "is the fit itself" in capsys.readouterr().err
-    assert fit.read_bytes() == before
-
-
 def test_a_page_replaces_its_own_numbers_only(log, capsys):
     out, numbers = log.with_name("report.html"), log.with_name("report.json")
     for other in ('{"results": [1]}', "no json"):

@@ -12,18 +12,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twotowers.analysis.propensities import ENDINGS, propensities
+from twotowers.analysis.propensities import AUTOMATIC, ENDINGS, propensities
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import write_batches, write_csv
 from twotowers.fits.defaults import BIAS, WEIGHED_BY
-from twotowers.fits.fit import Fit
 from twotowers.fits.fitting import fit_click_model
 from twotowers.logs.click_log import ClickLog, as_log, check_out
 from twotowers.logs.counted import key_of
 from twotowers.logs.frames import Native, native
 from twotowers.logs.sessions import EQUAL, OWN
-from twotowers.models.position_based import PositionBased
 from twotowers.report.shown import Shown
 from twotowers.report.words import numbered
 
@@ -188,7 +186,7 @@ class Weights(Shown):
 
 
 def weights(
-    log: object, *, by: str | Fit = "automatic", bias: Sequence[str] = BIAS, clip: float = CLIP
+    log: object, *, by: str = AUTOMATIC, bias: Sequence[str] = BIAS, clip: float = CLIP
 ) -> Weights:
     """Weights of clicks: min(1 / propensity, clip), for inverse propensity scoring.
 
@@ -198,7 +196,7 @@ def weights(
 
     Args:
         log: a log of `read_log`, or what `read_log` takes.
-        by: an estimator of `propensities`, a fitted position-based model, or "pbm" to fit it.
+        by: an estimator of `propensities`, or "pbm" to fit a position-based model.
         bias: columns that together name the bias factor, such as ["position", "device"].
         clip: the largest weight, from 1 on.
 
@@ -206,8 +204,7 @@ def weights(
         a weight for each bias factor. One without evidence in the log has none, and a reason.
 
     Raises:
-        InputError: examination of the fitted model depends on the clicks above, an argument is out
-            of range, or see `propensities`.
+        InputError: an argument is unknown or out of range, or see `propensities`.
 
     Example:
         >>> rows = {"query": ["q"] * 4, "document": ["a", "a", "b", "b"],
@@ -217,17 +214,17 @@ def weights(
     """
     check_range(clip, field="clip", low=1, high=1e9)
     bias = check_names(bias, field="bias")
-    check_by(by, bias)
+    check_choice(by, WEIGHED_BY, field="by")
+    if by == PBM and bias != list(BIAS):
+        raise InputError(f"{bias}", field="bias", expected="['position'], as the fit has it")
     log = as_log(log)
     if not log.counted:
         log.holding(own_pages(log))  # `Weights.write` needs them.
-    warnings: tuple[str, ...] = ()
-    if not isinstance(by, str) or by == PBM:
-        curve = _of_fit(fit_click_model(log, by) if isinstance(by, str) else by, log)
-    else:
-        estimated = propensities(log, bias=bias, estimator=by)
-        shown = {"impressions": estimated.counts.shown, "clicks": estimated.counts.clicked}
-        curve, warnings = estimated.curve.frame().assign(**shown), tuple(estimated.warnings())
+    estimated = propensities(log, bias=bias, estimator=AUTOMATIC if by == PBM else by)
+    shown = {"impressions": estimated.counts.shown, "clicks": estimated.counts.clicked}
+    curve, warnings = estimated.curve.frame().assign(**shown), tuple(estimated.warnings())
+    if by == PBM:
+        curve, warnings = _of_fit(log, curve), ()
     table = curve[list(bias)].reset_index(drop=True)
     propensity = curve["estimate"].to_numpy(float)
     with np.errstate(divide="ignore"):
@@ -253,36 +250,18 @@ def own_pages(log: ClickLog) -> list[str]:
     return [OWN + name for name in names.get(log.layout.format, ())]
 
 
-def check_by(by: str | Fit, bias: Sequence[str]) -> None:
-    """Raise InputError for an estimator or a fit that has no propensities of the bias factors."""
-    if not isinstance(by, Fit):
-        check_choice(by, WEIGHED_BY, field="by")
-    elif not isinstance(by.model, PositionBased):
-        raise InputError(
-            f"{by.name} has no propensity per position",
-            field="by",
-            expected="'conditional', or a fit of 'pbm'; or `judgments` of this fit, not weights",
-        )
-    if (isinstance(by, Fit) or by == PBM) and list(bias) != list(BIAS):
-        raise InputError(f"{list(bias)}", field="bias", expected="['position'], as the fit has it")
-
-
-def _of_fit(fit: Fit, log: ClickLog) -> pd.DataFrame:
+def _of_fit(log: ClickLog, curve: pd.DataFrame) -> pd.DataFrame:
     """Examination of a position-based fit, relative to the first position, and what to doubt."""
-    examination: Any = fit._of_part("examination").to_pandas().set_index("position")
+    fit: Any = fit_click_model(log, PBM)
+    examination = fit._of_part("examination").to_pandas().set_index("position")
     first = examination.index.min()
     ratios = examination[["estimate", "low", "high"]] / examination.loc[first, "estimate"]
     ratios.loc[first] = ratios.loc[first, "estimate"]  # The reference is certain, as in a curve.
-    estimate = propensities(log)
-    shown = {"impressions": estimate.counts.shown, "clicks": estimate.counts.clicked}
-    curve = estimate.curve.frame().assign(**shown).set_index("position")
-    every = examination.index.union(curve.index)  # The fit may be of another log.
-    curve, known = curve.reindex(every), every.isin(examination.index)
+    curve = curve.set_index("position").reindex(examination.index)
     no_evidence = "the log has no evidence; this is the fit's prior"
     reason = np.where(curve["estimate"].notna(), curve["reason"], no_evidence)
-    columns = {name: curve[name].fillna(0) for name in shown}
-    columns["reason"] = np.where(known, reason, "the fit has no such position")
-    return ratios.reindex(every).assign(**columns).reset_index()
+    columns = {name: curve[name].fillna(0) for name in ("impressions", "clicks")}
+    return ratios.assign(**columns, reason=reason).reset_index()
 
 
 def _ratio(one: float, other: float) -> float:

@@ -82,11 +82,11 @@ def check_ending(path: str | Path, *endings: str) -> None:
         )
 
 
-def check_target(path: str | Path, log: Source, *endings: str, what: str = "the log") -> None:
+def check_target(path: str | Path, log: Source, *endings: str) -> None:
     """Raise InputError if a file cannot be written there, or would replace a file of `log`.
 
     Its folder exists, so that a mistyped one is not made. Commands call it before work that may
-    take hours. The path has one of `endings`, or any without; `what` is in words what is read.
+    take hours. The path has one of `endings`, or any without.
     """
     path = Path(path)
     temporary = _temporary(path)
@@ -96,7 +96,7 @@ def check_target(path: str | Path, log: Source, *endings: str, what: str = "the 
         _permissions(path)
         files = [each for each in files_of(log) if isinstance(each, Path) and each.exists()]
         if path.exists() and any(each.samefile(path) for each in files):
-            raise InputError(f"is {what} itself", path=path, expected="another file to write")
+            raise InputError("is the log itself", path=path, expected="another file to write")
         _create(temporary, 0o666)
         temporary.unlink()
     except OSError as error:
