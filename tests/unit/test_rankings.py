@@ -29,11 +29,6 @@ def test_offsets_queries_lengths():
     assert rankings.take(np.array([3, 4])).lengths.tolist() == [2]
 
 
-def test_rows_of_a_query_must_be_contiguous():
-    with pytest.raises(InputError, match="contiguous"):
-        Rankings(np.array([1, 2, 1]), np.zeros(3), np.zeros(3), np.zeros((3, 1)))
-
-
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.integers(0, 2))
 def test_pad_and_mask_invert(lengths, spare):
     length = max(lengths) + spare

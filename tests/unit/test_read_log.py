@@ -143,7 +143,7 @@ def test_frames_of_all_sorts(rows):
 def test_what_is_no_frame(rows):
     with pytest.raises(InputError, match=r"log: a list was given \(expected a path, or a frame"):
         tt.read_log([1, 2])
-    with pytest.raises(InputError, match="the frame: sku: cannot be read: row 2: 'a' is of type s"):
+    with pytest.raises(InputError, match="the frame: sku: cannot be read: "):
         tt.read_log(rows.assign(sku=[1, "a"] * 300))
     with pytest.raises(InputError, match=r"the frame: document: has type double .* pandas makes"):
         tt.propensities(rows.assign(sku=1.0 * np.tile([1, 2, 3], 200)))

@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 
 from twotowers.errors import InputError
 from twotowers.logs import sessions
-from twotowers.logs.sessions import (
-    bias_features,
-    conform,
-    read_sessions,
-    schema_of,
-    seen_in,
-    write_sessions,
-)
+from twotowers.logs.sessions import bias_features, conform, read_sessions, seen_in, write_sessions
 
 BEYOND = "123456789012345678901234567890"  # no int64
 
@@ -51,7 +44,6 @@ def test_what_is_written_is_read(tmp_path):
     ]
     expected = pages(**more) | {"clicks": [[False, True], [True], []]}
     assert found.to_pydict() == expected
-    assert found.schema == schema_of(path)
     assert found.schema.field("clicks").type == pa.list_(pa.bool_())
     assert found.schema.names[0] == "strength"
     assert bias_features(found.schema) == ["height"]
@@ -205,14 +197,11 @@ def test_a_missing_column_and_one_there_twice(tmp_path):
         write_sessions(tmp_path / "o.parquet", [twice])
 
 
-def test_damaged_files_and_other_columns_later(tmp_path):
+def test_a_damaged_file(tmp_path):
     path = tmp_path / "sessions.parquet"
     path.write_bytes(b"PAR1 no")
     with pytest.raises(InputError, match="damaged"):
         read(path)
-    with pytest.raises(InputError, match="row 4: the columns are"):
-        write_sessions(tmp_path / "o.parquet", [table(), table(query=["a", "b", "c"])])
-    assert not list(tmp_path.glob("*o.parquet*"))
 
 
 def test_nothing_is_half_written(tmp_path):

@@ -12,7 +12,7 @@ import pandas as pd
 
 from twotowers.analysis.feedback import Feedback, by_user, feedback_of, needed_columns
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.files.artefacts import atomic
+from twotowers.files.artefacts import atomic, check_target
 from twotowers.files.tables import write_csv
 from twotowers.fits.defaults import BIAS, SURE
 from twotowers.fits.defaults import ESTIMATORS as NAMES
@@ -31,7 +31,7 @@ from twotowers.identifiability.strength import (
     weakest_link,
 )
 from twotowers.intervals import Tested
-from twotowers.logs.click_log import ClickLog, as_log, check_clicks, check_out
+from twotowers.logs.click_log import ClickLog, as_log, check_clicks
 from twotowers.logs.frames import PANDAS, Native, both_ends, native
 from twotowers.logs.health import multiple
 from twotowers.logs.strays import left_out
@@ -227,7 +227,7 @@ class Propensities(Drawn):
         Raises:
             InputError: another ending, there is no such folder, or the file is the log itself.
         """
-        check_out(path, self.log, *ENDINGS)
+        check_target(path, self.log and self.log.source, *ENDINGS)
         table = self._table()
         with atomic(path) as temporary:
             if Path(path).suffix == ".csv":

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from twotowers.analysis.propensities import AUTOMATIC, ENDINGS, propensities
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.files.artefacts import atomic
+from twotowers.files.artefacts import atomic, check_target
 from twotowers.files.tables import write_batches, write_csv
 from twotowers.fits.defaults import BIAS, WEIGHED_BY
 from twotowers.fits.fitting import fit_click_model
-from twotowers.logs.click_log import ClickLog, as_log, check_out
+from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.counted import key_of
 from twotowers.logs.frames import Native, native
 from twotowers.logs.sessions import EQUAL, OWN
@@ -97,7 +97,7 @@ class Weights(Shown):
             InputError: another ending or another word for `per`, there is no such folder, or the
                 file is the log itself.
         """
-        check_out(path, self.log, *ENDINGS)
+        check_target(path, self.log.source, *ENDINGS)
         if per not in ("row", "position"):
             raise InputError(f"{per!r}", field="per", expected="'row' or 'position'")
         whole = pa.RecordBatch.from_pandas(self.table, preserve_index=False)

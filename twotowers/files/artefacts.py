@@ -74,15 +74,7 @@ def disk_space(path: str | Path, expected: str = "") -> Iterator[None]:
         raise
 
 
-def check_ending(path: str | Path, *endings: str) -> None:
-    """Raise InputError unless a path ends as the format of its file does."""
-    if Path(path).suffix not in endings:
-        raise InputError(
-            "has another ending", path=path, field="out", expected=f"a file {' or '.join(endings)}"
-        )
-
-
-def check_target(path: str | Path, log: Source, *endings: str) -> None:
+def check_target(path: str | Path, log: Source | None, *endings: str) -> None:
     """Raise InputError if a file cannot be written there, or would replace a file of `log`.
 
     Its folder exists, so that a mistyped one is not made. Commands call it before work that may
@@ -94,7 +86,8 @@ def check_target(path: str | Path, log: Source, *endings: str) -> None:
         raise InputError("there is no such folder", path=path.parent, expected="an existing folder")
     try:
         _permissions(path)
-        files = [each for each in files_of(log) if isinstance(each, Path) and each.exists()]
+        files = [] if log is None else files_of(log)
+        files = [each for each in files if isinstance(each, Path) and each.exists()]
         if path.exists() and any(each.samefile(path) for each in files):
             raise InputError("is the log itself", path=path, expected="another file to write")
         _create(temporary, 0o666)
@@ -103,8 +96,10 @@ def check_target(path: str | Path, log: Source, *endings: str) -> None:
         raise InputError(
             f"cannot be written: {error.strerror}", path=path, expected="a file in a folder"
         ) from error
-    if endings:
-        check_ending(path, *endings)
+    if endings and path.suffix not in endings:
+        raise InputError(
+            "has another ending", path=path, field="out", expected=f"a file {' or '.join(endings)}"
+        )
 
 
 def files_of(path: Source) -> list[Path | Frame]:

@@ -59,3 +59,15 @@ def in_order(
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def ahead(parts: Iterator[Part]) -> Iterator[Part]:
+    """The parts. The next one is made by another thread while a caller works on one.
+
+    A process that is forked meanwhile has no such thread, and must not go on with them.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(next, parts, None)
+        while (part := following.result()) is not None:
+            following = pool.submit(next, parts, None)
+            yield part

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import MATRIX, matrix_of, read_table, rows_of
 
@@ -41,10 +40,6 @@ class Rankings:
     document: np.ndarray
     label: np.ndarray
     features: np.ndarray
-
-    def __post_init__(self):
-        if len(self.query) and len(np.unique(self.query)) != len(self.offsets) - 1:
-            raise InputError("rows of one query must be contiguous", field="query")
 
     @property
     def offsets(self) -> np.ndarray:

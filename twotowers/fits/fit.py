@@ -24,14 +24,14 @@ import pyarrow.parquet as pq
 
 from twotowers.claims.metrics import page_perplexities
 from twotowers.errors import InputError, nearest
-from twotowers.files.artefacts import atomic
+from twotowers.files.artefacts import atomic, check_target
 from twotowers.fits.judgments import EXAMINATIONS, GRADES, Judgments, checked_grades, judgments_of
 from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, prior_check, warnings
 from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions, shown_with
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
-from twotowers.logs.click_log import ClickLog, as_log, check_out
+from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.page_arrays import Pages
 from twotowers.methods.page_fits import clicks_of_pages, losses_of_pages
@@ -347,7 +347,7 @@ class Fit:
         Raises:
             InputError: another ending, there is no such folder, or the file is the log itself.
         """
-        check_out(path, self.log, ".parquet")
+        check_target(path, self.log and self.log.source, ".parquet")
         with atomic(path) as temporary:
             pq.write_table(self.table, temporary)
 

@@ -24,10 +24,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_choice, check_range
-from twotowers.files.artefacts import atomic
+from twotowers.files.artefacts import atomic, check_target
 from twotowers.files.tables import as_cell
 from twotowers.fits.tables import pair_numbers
-from twotowers.logs.click_log import ClickLog, check_out
+from twotowers.logs.click_log import ClickLog
 from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.report.shown import Shown
 from twotowers.report.words import numbered
@@ -110,7 +110,7 @@ class Judgments(Shown):
                     files[Path(path).with_suffix(f".{name}.tsv")] = lines
         files = {Path(path): FORMATS[format](zip(*columns, strict=True)), **files}
         for each in files:
-            check_out(each, self.log)
+            check_target(each, self.log and self.log.source)
         for each, lines in files.items():
             with atomic(each) as part, part.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(lines)

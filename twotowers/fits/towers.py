@@ -18,11 +18,11 @@ from scipy.special import expit, xlogy
 from twotowers.claims.metrics import perplexities
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.own_log import Divided
-from twotowers.files.artefacts import atomic
+from twotowers.files.artefacts import atomic, check_target
 from twotowers.fits.fit import means_of
 from twotowers.fits.reduction import pages_to_predict, predictions, shown_with
 from twotowers.jobs.gates import fall_at_limit, totals
-from twotowers.logs.click_log import ClickLog, as_log, check_out
+from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.counts import Counts
 from twotowers.logs.described import inputs_of
 from twotowers.logs.features import KEYS, rows_of
@@ -279,7 +279,7 @@ class LogTowers:
             InputError: another ending, no such folder, or the file is the log itself; or the
                 towers are no likelihood's, or of a class that is no file of twotowers/towers.
         """
-        check_out(path, self.log, ".parquet")
+        check_target(path, self.log and self.log.source, ".parquet")
         read, positions = self.read, self.setting.log.positions
         about: dict[str, Any] = {"model": self.model, "positions": positions, "seeds": self.seeds}
         arrays: dict[str, Any] = {}

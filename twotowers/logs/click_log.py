@@ -6,14 +6,13 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
-from twotowers.files.artefacts import Frame, Source, check_ending, check_target, files_of
+from twotowers.files.artefacts import Frame, Source, files_of
 from twotowers.files.batches import is_text_file, set_encoding
 from twotowers.files.progress import doing
 from twotowers.logs.counted import CELL, MEMORY, Counts, Mixed
@@ -375,15 +374,6 @@ def check_clicks(log: ClickLog, impressions: float, clicks: float) -> None:
 def as_log(given: object) -> ClickLog:
     """The log itself, or `read_log` of what was given."""
     return given if isinstance(given, ClickLog) else read_log(given)
-
-
-def check_out(out: str | Path, log: ClickLog | None, *endings: str) -> None:
-    """Raise InputError if a file of an answer, which has one of `endings`, cannot be written there,
-    or would replace one of its log's; None if that is not known."""
-    if endings:
-        check_ending(out, *endings)
-    if log is not None:
-        check_target(out, log.source)
 
 
 def check_pages(log: ClickLog) -> None:

@@ -58,7 +58,7 @@ def source_of(given: Any) -> tuple[Source, str]:
             columns[name] = frame[name].to_arrow()
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise InputError(
-                f"cannot be read: {_of_two_types(frame, name) or str(error)[:200]}",
+                f"cannot be read: {str(error)[:200]}",
                 path="the frame",
                 field=name,
                 expected="columns of distinct names, with values of one type each",
@@ -70,20 +70,6 @@ def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame of pandas, with the levels of its index that have a name as columns."""
     named = [name for name in frame.index.names if name is not None and name not in frame.columns]
     return frame.reset_index(level=named) if named else frame
-
-
-def _of_two_types(frame: Any, name: str) -> str:
-    """The first row of a column whose type is another than above; nothing if there is none."""
-    try:
-        values = frame[name].to_list()
-    except (TypeError, ValueError):  # Two columns have the name.
-        return ""
-    first = next((each for each in values if each is not None), None)
-    for row, each in enumerate(values, start=1):
-        if each is not None and type(each) is not type(first):
-            one, other = type(each).__name__, type(first).__name__
-            return f"row {row}: {each!r:.60} is of type {one}, the values above of type {other}"
-    return ""
 
 
 def _plain(table: pa.Table) -> pa.Table:

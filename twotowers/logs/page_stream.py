@@ -9,21 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from queue import Queue
-from threading import Event, Thread
 
 import numpy as np
 import pandas as pd
 
 from twotowers.errors import InputError
+from twotowers.files.blocks import ahead
 from twotowers.logs.counted import key_of
 from twotowers.logs.log import Block, Log
 from twotowers.randomness import stream
 from twotowers.splits import SPLITS
 
 SLICE, TOGETHER = 4_096, 64
-AHEAD = 2
-"""Pieces that are read ahead."""
 HELD_OUT = 100_000
 """The most pages to stop early by, and to report."""
 
@@ -94,29 +91,7 @@ class PageStream:
 
     def pieces(self, seed: int, sizes: Iterator[int], skipped: int = 0) -> Iterator[Rows]:
         """Pages to train on, pass after pass, shuffled, without `skipped` ones at the start."""
-        queue: Queue[Rows | Exception] = Queue(AHEAD)
-        ended = Event()
-
-        def read() -> None:
-            try:
-                for piece in self._cut(seed, sizes, skipped):
-                    queue.put(piece)
-                    if ended.is_set():
-                        return
-            except Exception as error:  # It is raised where the pieces are taken.
-                queue.put(error)
-
-        Thread(target=read, daemon=True).start()
-        try:
-            while True:
-                piece = queue.get()
-                if isinstance(piece, Exception):
-                    raise piece
-                yield piece
-        finally:
-            ended.set()
-            while not queue.empty():
-                queue.get()
+        return ahead(self._cut(seed, sizes, skipped))
 
     def _cut(self, seed: int, sizes: Iterator[int], skipped: int) -> Iterator[Rows]:
         passed, skipped = divmod(skipped, self.units)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -93,10 +94,7 @@ def ranks(scores: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     Ties keep the row order.
     """
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    order = np.lexsort((-scores, query))
-    result = np.empty(len(scores), np.int32)
-    result[order] = np.arange(len(scores)) - offsets[query] + 1
-    return result
+    return pd.Series(-scores).groupby(query).rank(method="first").to_numpy(np.int32)
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,9 @@ The writer and the reader hold only a few row groups in memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError
+from twotowers.files.blocks import ahead
 from twotowers.files.columns import Rows, check_types, is_text, wrong_type
 from twotowers.files.tables import opened, write_batches
 from twotowers.splits import LOG
@@ -88,24 +88,16 @@ def write_sessions(
     the module describes, all the same. Numbers of `seen`, for the metadata, are read after the last
     batch.
     """
-    return write_batches(path, _alike(batches, path), group=GROUP, seen=seen, schema=EMPTY)
+    return write_batches(path, _conformed(batches, path), group=GROUP, seen=seen, schema=EMPTY)
 
 
-def _alike(batches, path) -> Iterator[pa.RecordBatch]:
-    """Batches in the types that the module describes, all with the same columns."""
-    row, schema = 0, None
+def _conformed(batches: Iterable[pa.RecordBatch | pa.Table], path) -> Iterator[pa.RecordBatch]:
+    """Batches in the types that the module describes."""
+    row = 0
     for batch in batches:
         parts = batch.to_batches() if isinstance(batch, pa.Table) else [batch]
         for part in parts or [empty(batch.schema)]:
-            part = conform(part, path, row)
-            schema = schema or part.schema
-            if part.schema != schema:
-                raise InputError(
-                    f"row {row + 1}: the columns are {described(part.schema)} from here on",
-                    path=path,
-                    expected=f"{described(schema)}, as before",
-                )
-            yield part
+            yield conform(part, path, row)
             row += len(part)
 
 
@@ -126,24 +118,8 @@ def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.Record
 def _read(path: str | Path, batch: int) -> Iterator[pa.RecordBatch]:
     with opened(path) as file:
         check_columns(file.schema_arrow, path)
-        row = 0
-        for part in file.iter_batches(batch_size=batch):
-            yield conform(part, path, row)
-            row += len(part)
-        if not row:
-            yield conform(empty(file.schema_arrow), path)
-
-
-def ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches. The next one is made by another thread while a caller works on one.
-
-    A process that is forked meanwhile has no such thread, and must not go on with them.
-    """
-    with ThreadPoolExecutor(1) as pool:
-        following = pool.submit(next, batches, None)
-        while (batch := following.result()) is not None:
-            following = pool.submit(next, batches, None)
-            yield batch
+        none = [] if file.metadata.num_rows else [empty(file.schema_arrow)]
+        yield from _conformed(chain(file.iter_batches(batch_size=batch), none), path)
 
 
 def empty(schema: pa.Schema) -> pa.RecordBatch:
@@ -182,13 +158,6 @@ def page_batch(
     own = [pa.repeat(value, len(query)) for value in (lanes or {}).values()]
     columns = [*own, pa.repeat(split, len(query)), pa.array(query), *lists]
     return pa.RecordBatch.from_arrays(columns, names=[*(lanes or {}), *REQUIRED])
-
-
-def schema_of(path: str | Path) -> pa.Schema:
-    """The columns and types that `read_sessions` yields for a file."""
-    with opened(path) as file:
-        check_columns(file.schema_arrow, path)
-        return conform(empty(file.schema_arrow), path).schema
 
 
 def seen_in(path: str | Path) -> dict[str, int]:
