@@ -407,14 +407,11 @@ def as_pages(log):
     return pages.rename(columns={"document": "documents"})
 
 
-def joined(pages, lists):
-    return pages.assign(**{each: pages[each].map(lists) for each in ("documents", "clicks")})
-
-
 def padded(log):
     """Pages as CLAX has them: ids from 1, of one length."""
     pages = as_pages(log.assign(document=log["document"] + 1))
-    pages = joined(pages, lambda each: [*each, 0, 0, 0])
+    for name in ("documents", "clicks"):
+        pages[name] = pages[name].map(lambda each: [*each, 0, 0, 0])
     return pages.rename(columns={"query": "query_id", "documents": "query_doc_ids"})
 
 
@@ -426,11 +423,6 @@ def as_parquet(column, values):
     return write
 
 
-LISTS = {
-    "bars": lambda each: "|".join(map(str, each)),
-    "Python": lambda each: str([f"{one}" for one in each]),
-    "JSON": lambda each: json.dumps(each),
-}
 FILES = {
     "semicolons": ("log.csv", as_csv(sep=";", index=True)),
     "decimal commas": (
@@ -449,12 +441,6 @@ FILES = {
     "rows of JSON": ("log.ndjson", as_json),
     "packed rows of JSON": ("log.jsonl.gz", packed("gzip", as_json)),
     "pages of JSON": ("log.ndjson", lambda log, to: as_json(as_pages(log), to)),
-    **{
-        f"lists, {name}": (
-            "log.csv", lambda log, to, of=of: joined(as_pages(log), of).to_csv(to, index=False)
-        )
-        for name, of in LISTS.items()
-    },
     "decimal ids": (
         "log.parquet",
         as_parquet(

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from twotowers.errors import check_choice
 from twotowers.files.artefacts import Source, files_of
 from twotowers.files.batches import column_names, read_batches
-from twotowers.files.columns import Rows, is_text
+from twotowers.files.columns import Rows
 from twotowers.logs.layouts import named
 from twotowers.logs.sessions import BATCH, EQUAL, Stream, conform
 from twotowers.logs.strays import Tally
@@ -22,7 +22,7 @@ OPTIONAL = ("query", "split", "user", EQUAL)
 """Columns that are read if they exist."""
 CLICKS = ("flags", "documents")
 PADDED = "query_doc_ids"
-"""The column of CLAX, whose pages may be padded with 0."""
+"""The column of CLAX, which pads pages with 0."""
 
 
 def read(
@@ -49,7 +49,7 @@ def read(
 def _named(file, columns: Mapping[str, str] | None, further: Sequence[str]) -> dict[str, str]:
     """The column of a file for each of ours. Only ids of pairs need no query."""
     required = ["documents", "clicks"]
-    if not columns and "query_doc_ids" not in column_names(file):
+    if not columns and PADDED not in column_names(file):
         required.insert(0, "query")
     return named(file, required, columns, further, OPTIONAL)
 
@@ -74,13 +74,11 @@ def _batches(files: list, clicks: str, tally: Tally) -> Iterator[pa.RecordBatch]
 def _conformed(
     page: dict, size: int, names: Mapping[str, str], rows: Rows, clicks: str, tally: Tally
 ) -> pa.RecordBatch:
-    inner = {*names} - {"query", "split", "user", EQUAL} if is_text(page["documents"].type) else ()
-    page |= {name: _split(page[name]) for name in inner if is_text(page[name].type)}
-    if names["documents"] == PADDED:
-        page = _unpadded(page, rows)
     page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), size))
     for name in ("documents", "clicks"):
         rows.a_list(page[name], name)
+    if names["documents"] == PADDED and pa.types.is_integer(page["documents"].type.value_type):
+        page = _unpadded(page)
     times = page[EQUAL].to_numpy() if EQUAL in page else np.ones(size, int)
     if "user" in page:
         page["user"] = tally.users(page["user"], times)
@@ -91,33 +89,19 @@ def _conformed(
     return conform(pa.RecordBatch.from_pydict(page), rows.path, rows.before)
 
 
-def _split(column: pa.Array) -> pa.Array:
-    """Lists of text, which a csv file has as `a|b|c`, or as Python or JSON prints them."""
-    plain = pc.replace_substring_regex(column, r"""^\[|\]$|['"]""", "")
-    bars = pc.any(pc.match_substring(plain, "|")).as_py()
-    lists = pc.split_pattern(plain, "|" if bars else ",")
-    return pa.ListArray.from_arrays(lists.offsets, pc.utf8_trim_whitespace(lists.values))
-
-
-def _unpadded(page: dict, rows: Rows) -> dict:
-    """The columns without the documents 0 at the end of pages, with which CLAX pads them."""
-    documents, clicks = page["documents"], page["clicks"]
-    rows.a_list(documents, "documents")
-    lengths = documents.value_lengths().to_numpy()
-    flat = documents.flatten()
-    if not pa.types.is_integer(flat.type) or flat.null_count:
+def _unpadded(page: dict) -> dict:
+    """The columns without the documents 0, with which CLAX pads its pages."""
+    lists = {name: each for name, each in page.items() if hasattr(each, "value_lengths")}
+    lengths = lists["documents"].value_lengths()
+    if not all(each.value_lengths().equals(lengths) for each in lists.values()):
         return page
-    place = np.arange(len(flat)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    ends = np.zeros(len(lengths), np.int64)
-    page_of = np.repeat(np.arange(len(lengths)), lengths)
-    np.maximum.at(ends, page_of, np.where(flat.to_numpy() != 0, place + 1, 0))
-    if np.array_equal(ends, lengths) or not np.array_equal(lengths, pc.list_value_length(clicks)):
-        return page
-    kept = place < np.repeat(ends, lengths)
-    offsets = pa.array(np.append(0, np.cumsum(ends)), pa.int32())
-    lists = [name for name, each in page.items() if hasattr(each, "value_lengths")]
-    cut = {n: pa.ListArray.from_arrays(offsets, page[n].flatten().filter(kept)) for n in lists}
-    return page | cut
+    kept = pc.fill_null(pc.not_equal(lists["documents"].flatten(), 0), True)
+    ends = np.append(0, np.cumsum(kept))[np.append(0, np.cumsum(lengths))]
+    offsets = pa.array(ends, pa.int32())
+    return page | {
+        name: pa.ListArray.from_arrays(offsets, each.flatten().filter(kept))
+        for name, each in lists.items()
+    }
 
 
 def click_flags(column: pa.Array, tally: Tally, rows: Rows, times: np.ndarray | int = 1):
