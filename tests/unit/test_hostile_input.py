@@ -1,18 +1,12 @@
 """Odd and broken files that users may supply: each is read, or refused by name."""
 
-import itertools
-import sys
-import tracemalloc
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.streams import cells_of
 from twotowers.errors import LONGEST, InputError
 from twotowers.files.yamls import read_yaml
 from twotowers.logs.click_log import read_log
-from twotowers.logs.formats.yandex import read as read_yandex
 from twotowers.logs.tiangong import read_tiangong
 
 
@@ -28,16 +22,6 @@ def refused(read, path, content=None, *, match):
         read(path)
     assert str(path) in str(caught.value)
     assert len(str(caught.value)) < 4 * LONGEST
-
-
-def peak_of(call):
-    """Peak memory of Python and NumPy during a call, in bytes."""
-    tracemalloc.start()
-    try:
-        call()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 # YAML
@@ -94,11 +78,6 @@ def test_broken_csv(tmp_path, row):
 # Click logs
 
 
-def page(rest, rank=1, kind="a#b"):
-    result = f'<result rank="{rank}"><docid>d1</docid><vtype>{kind}</vtype></result>'
-    return f"<interaction><query_id>q1</query_id>{result}{rest}</interaction>"
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -111,42 +90,3 @@ def page(rest, rank=1, kind="a#b"):
 def test_hostile_xml(tmp_path, text, message):
     declaration = f'<?xml version="1.0" {text}?><r/>' if text.startswith("enc") else text
     refused(read_tiangong, tmp_path / "log.xml", declaration, match=message)
-
-
-def test_one_long_name_does_not_lengthen_the_others(tmp_path):
-    pages = [page("", kind="x" * 300_000 + "#y"), *(page("", kind=f"{n}#y") for n in range(300))]
-    path = tmp_path / "log.xml"
-    path.write_text(f"<r>{''.join(pages)}</r>")
-    assert peak_of(lambda: read_tiangong(path)) < 20 * path.stat().st_size
-
-
-def test_a_long_page_takes_no_longer_than_its_length(tmp_path):
-    path = tmp_path / "log"
-    documents = [str(number) for number in range(20_000)]
-    path.write_text(f"1_0\t{','.join(documents)} : {' , '.join(documents)}")
-
-    def read(path):
-        return cells_of(read_yandex(path, repeats="error"))
-
-    assert steps_of(lambda: read(path)) < 50 * len(documents)
-    path.write_text(f"1_0\t{','.join([*documents, documents[-1]])} :")
-    assert steps_of(lambda: refused(read, path, match="listed twice")) < 50 * len(documents)
-
-
-def steps_of(call) -> int:
-    """The number of lines that the reader runs: a bound on comparisons and hashes."""
-    steps = itertools.count()
-
-    def trace(frame, event, argument):
-        return local if frame.f_code.co_filename.endswith(("yandex.py", "strays.py")) else None
-
-    def local(frame, event, argument):
-        next(steps)
-        return local
-
-    sys.settrace(trace)
-    try:
-        call()
-    finally:
-        sys.settrace(None)
-    return next(steps)

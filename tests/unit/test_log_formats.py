@@ -17,7 +17,6 @@ from twotowers.files import batches as tables
 from twotowers.logs.click_log import log_of_format
 from twotowers.logs.layouts import recognised
 from twotowers.logs.opening import FORMATS, open_log
-from twotowers.logs.sessions import read_sessions, seen_in
 
 BEYOND = "123456789012345678901234567890"  # no int64
 
@@ -75,13 +74,6 @@ def test_pages_of_other_names_with_bias_features(tmp_path):
     assert found == [page | {"clicks": [False, True], "height": [3, 4]}]
 
 
-def test_feather_pages(tmp_path):
-    path = tmp_path / "pages.feather"
-    table = pa.table({"query": [1], "documents": [["a"]], "clicks": [[1]]})
-    pyarrow.feather.write_feather(table, path)
-    assert taken(path, "pages")[0][0]["documents"] == ["a"]
-
-
 def test_clicks_as_documents_drop_strays_and_repeats_or_refuse_them(tmp_path):
     lists = {"query": [1, 2], "documents": [["a", "b"], ["c"]], "clicks": [["b", "z", "b"], []]}
     path = write_table(tmp_path, **lists)
@@ -100,30 +92,6 @@ def test_numbers_of_clicks_are_repeats(tmp_path):
     assert [page["clicks"] for page in found] == [[False], [True, True]]
     assert (seen["clicks"], seen["repeated_clicks"]) == (4, 2)
     assert "row 2: 3 clicks on one document" in str(refused(path, "pages", repeats="error"))
-
-
-@pytest.mark.parametrize(
-    ("columns", "field", "message"),
-    [
-        ({"clicks": [[0], [1, 0]]}, "clicks", "row 1: 1 values and 2 documents"),
-        ({"clicks": [[0, 1], [-1, 0]]}, "clicks", "row 2: -1 was found"),
-        ({"clicks": [[0, 0.5], [1, 0]]}, "clicks", "row 1: 0.5 was found"),
-        ({"clicks": [["0", "no"], ["1", "0"]]}, "clicks", "row 1: 'no' was found"),
-        ({"clicks": [[0, 1], [None, 1]]}, "clicks", "row 2: a value is missing"),
-        ({"clicks": [[0, 1], None]}, "clicks", "row 2: a value is missing"),
-        ({"clicks": [1, 0]}, "clicks", "a list per page"),
-        ({"documents": [["a", None], ["b", "c"]]}, "documents", "row 1: a value is missing"),
-        ({"documents": [["a", "b"], ["c", ""]]}, "documents", "row 2: a value is missing"),
-        ({"query": [1, None]}, "query", "row 2: a value is missing"),
-        ({"query": [1.5, 2.5]}, "query", "whole numbers or text"),
-    ],
-    ids=str,
-)
-def test_wrong_pages_are_named(tmp_path, columns, field, message):
-    good = {"query": [1, 2], "documents": [["a", "b"], ["c", "d"]], "clicks": [[0, 1], [1, 0]]}
-    error = refused(write_table(tmp_path, **good | columns), "pages")
-    assert message in str(error)
-    assert error.field == field
 
 
 def test_pages_need_known_columns(tmp_path):
@@ -188,26 +156,10 @@ def test_a_column_may_have_two_meanings(tmp_path):
     assert (page["query"], page["documents"]) == (7, ["a", "b"])
 
 
-def test_small_batches_equal_one(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    sizes = rng.integers(1, 5, 60)
-    lists = {
-        "query": rng.integers(3, size=60),
-        "documents": [rng.integers(9, size=size).tolist() for size in sizes],
-        "clicks": [rng.integers(2, size=size).tolist() for size in sizes],
-    }
-    path = write_table(tmp_path, **lists)
-    whole = taken(path, "pages")
-    monkeypatch.setattr(tables, "ROWS", 7)
-    assert taken(path, "pages") == whole
-    to_sessions(path, tmp_path / "s.parquet", format="pages")
-    assert seen_in(tmp_path / "s.parquet") == whole[1]
-    assert pa.Table.from_batches(read_sessions(tmp_path / "s.parquet")).to_pylist() == whole[0]
-
-
 # Rows
 
 HEADER = "session,query,document,position,clicks\n"
+COUNTED = "query,document,position,impressions,clicks\n"
 
 
 def write_rows(folder, text, header=HEADER, name="rows.csv"):
@@ -226,24 +178,6 @@ def test_rows_become_pages_in_order_of_position(tmp_path):
     ]
     assert seen == {"pages": 3, "clicks": 3, "repeated_clicks": 1, "clicks_off_page": 0}
     assert "row 4: 2 clicks" in str(refused(path, "rows", repeats="error"))
-
-
-@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "rows.tsv", "rows.parquet"])
-def test_rows_in_any_file(tmp_path, name):
-    frame = pd.DataFrame(
-        {"session": [1, 1, 2], "query": ["007", "007", BEYOND], "document": [5, 6, 5]}
-        | {"position": [1, 2, 1], "click": [True, False, True]}
-    )
-    path = tmp_path / name
-    if name.endswith("parquet"):
-        frame.to_parquet(path)
-    else:
-        frame.to_csv(path, index=False, sep="\t" if "tsv" in name else ",")
-    found, _ = taken(path, "rows")
-    assert [(p["query"], p["documents"], p["clicks"]) for p in found] == [
-        ("007", [5, 6], [True, False]),
-        (BEYOND, [5], [True]),
-    ]
 
 
 def test_numbers_may_be_written_in_several_ways(tmp_path):
@@ -302,50 +236,11 @@ def test_rows_in_small_batches_equal_a_plain_loop(tmp_path, monkeypatch, rows):
     assert cells == [(*key, expected[key], clicked[key]) for key in sorted(expected)]
 
 
-@pytest.mark.parametrize(
-    ("text", "field", "message"),
-    [
-        ("s,7,a,1,x\n", "clicks", "row 1: 'x' was found"),
-        ("s,7,a,1,1_0\n", "clicks", "row 1: '1_0' was found"),
-        ("s,7,a,1,1e400\n", "clicks", "row 1: '1e400' was found"),
-        ("s,7,a,1,-1\n", "clicks", "row 1: '-1' was found"),
-        ("s,7,a,0,1\n", "position", "row 1: '0' was found"),
-        ("s,7,a,1.5,1\n", "position", "row 1: '1.5' was found"),
-        ("s,7,a,1,0\ns,7,b,1,0\n", "position", "row 2: 1 is the position of two rows"),
-        ("s,7,a,1,0\ns,8,b,2,0\n", "query", "row 2: 8 and 7 on one page"),
-        ("s,7,a,1,0\nt,7,b\n", None, "Expected 5 columns, got 3"),
-        ("s,7,a,,0\n", "position", "row 1: a value is missing"),
-        (",7,a,1,0\n", "session", "row 1: a value is missing"),
-        ("s,,a,1,0\n", "query", "row 1: a value is missing"),
-        ('s,7,a,1,0\ns,7,"",2,0\n', "document", "row 2: a value is missing"),
-    ],
-)
-def test_wrong_rows_are_named(tmp_path, text, field, message):
-    path = write_rows(tmp_path, text)
-    error = refused(path, "rows")
-    assert message in str(error)
-    assert error.field == field
-    to = tmp_path / "s.parquet"
-    with pytest.raises(InputError):
-        to_sessions(path, to, format="rows")
-    assert not to.exists()
-
-
 def test_wrong_rows_of_later_batches_are_counted_over_all(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "ROWS", 4)
     columns = {"session": list(range(30)), "query": [1] * 30, "document": [2] * 30}
     columns |= {"position": [1] * 30, "clicks": [0] * 22 + [None] + [1] * 7}
     assert "row 23: a value is missing" in str(refused(write_table(tmp_path, **columns), "rows"))
-
-
-def test_a_log_that_was_appended_twice_has_its_pages_twice(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "ROWS", 6)
-    columns = {"session": np.repeat(np.arange(20), 2), "query": [1] * 40, "document": [2, 3] * 20}
-    path = write_table(tmp_path, **columns, position=[1, 2] * 20, clicks=[0] * 40)
-    assert len(taken(path, "rows")[0]) == 20
-    pq.write_table(pa.concat_tables([pq.read_table(path)] * 2), path)
-    found, _ = taken(path, "rows")
-    assert [page["documents"] for page in found] == [[2, 3]] * 40
 
 
 def test_a_page_without_end(tmp_path, monkeypatch):
@@ -359,7 +254,7 @@ def test_a_page_without_end(tmp_path, monkeypatch):
 
 def test_cells_are_counted_already(tmp_path):
     text = "7,a,1,20,3\n7,a,1,10,1\n7,b,2,0,0\n"
-    path = write_rows(tmp_path, text, "query,document,position,impressions,clicks\n", "cells.csv")
+    path = write_rows(tmp_path, text, COUNTED, "cells.csv")
     assert to_cells(path, tmp_path / "c.parquet", format="cells") == 1
     (row,) = pq.read_table(tmp_path / "c.parquet").to_pylist()
     key = {"split": "log", "query": 7, "document": "a", "position": 1}
@@ -370,7 +265,7 @@ def test_cells_are_counted_already(tmp_path):
 
 def test_the_highest_position_is_kept(tmp_path):
     text = "7,a,1,20,3\n7,a,2147483647,10,1\n"
-    path = write_rows(tmp_path, text, "query,document,position,impressions,clicks\n", "cells.csv")
+    path = write_rows(tmp_path, text, COUNTED, "cells.csv")
     assert log_of_format(path, "cells").count().frame()["position"].tolist() == [1, 2147483647]
 
 
@@ -395,32 +290,11 @@ def test_bias_features_tell_cells_apart(tmp_path):
     assert to_cells(path, tmp_path / "c.parquet", format="pages", bias=["kind"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "field", "message"),
-    [
-        ("7,a,1,2,3\n", "clicks", "row 1: 3 clicks in 2 impressions"),
-        ("7,a,0,2,1\n", "position", "row 1: '0' was found (expected a whole number from 1 to"),
-        ("7,a,4294967297,2,1\n", "position", "row 1: '4294967297' was found"),
-        ("7,a,1,2,1\n7,a,2147483648,2,1\n", "position", "row 2: '2147483648' was found"),
-        (",a,1,2,1\n", "query", "row 1: a value is missing"),
-        ("7,a,1,2,1\n7,,1,2,1\n", "document", "row 2: a value is missing"),
-        ("7,a,1,-2,1\n", "impressions", "row 1: '-2' was found"),
-        ("7,a,1,2,1\n7,a,1,two,1\n", "impressions", "row 2: 'two' was found"),
-    ],
-)
-def test_wrong_cells_are_named(tmp_path, text, field, message):
-    path = write_rows(tmp_path, text, "query,document,position,impressions,clicks\n", "cells.csv")
-    error = refused(path, "cells")
-    assert message in str(error)
-    assert error.field == field
-
-
 def test_empty_logs(tmp_path):
     rows = write_rows(tmp_path, "")
     assert to_sessions(rows, tmp_path / "s.parquet", format="rows") == 0
     assert to_cells(rows, tmp_path / "c.parquet", format="rows") == 0
-    header = "query,document,position,impressions,clicks\n"
-    assert to_cells(write_rows(tmp_path, "", header), tmp_path / "c.parquet", format="cells") == 0
+    assert to_cells(write_rows(tmp_path, "", COUNTED), tmp_path / "c.parquet", format="cells") == 0
     none = write_table(
         tmp_path,
         query=pa.array([], pa.int64()),
@@ -431,6 +305,43 @@ def test_empty_logs(tmp_path):
 
 
 # All
+
+
+WRONG = [
+    ("pages", {"clicks": [[0], [1, 0]]}, "clicks", "row 1: 1 values and 2 documents"),
+    ("pages", {"clicks": [[0, 1], [-1, 0]]}, "clicks", "row 2: -1 was found"),
+    ("pages", {"clicks": [["0", "no"], ["1", "0"]]}, "clicks", "row 1: 'no' was found"),
+    ("pages", {"clicks": [[0, 1], [None, 1]]}, "clicks", "row 2: a value is missing"),
+    ("pages", {"clicks": [1, 0]}, "clicks", "a list per page"),
+    ("pages", {"documents": ["a|b", "c"]}, "documents", "a list per page"),
+    ("pages", {"documents": [["a", "b"], ["c", ""]]}, "documents", "row 2: a value is missing"),
+    ("rows", "s,7,a,1,1_0\n", "clicks", "row 1: '1_0' was found"),
+    ("rows", "s,7,a,1,1e400\n", "clicks", "row 1: '1e400' was found"),
+    ("rows", "s,7,a,0,1\n", "position", "row 1: '0' was found"),
+    ("rows", "s,7,a,1.5,1\n", "position", "row 1: '1.5' was found"),
+    ("rows", "s,7,a,1,0\ns,7,b,1,0\n", "position", "row 2: 1 is the position of two rows"),
+    ("rows", "s,7,a,1,0\ns,8,b,2,0\n", "query", "row 2: 8 and 7 on one page"),
+    ("rows", "s,7,a,1,0\nt,7,b\n", None, "Expected 5 columns, got 3"),
+    ("rows", ",7,a,1,0\n", "session", "row 1: a value is missing"),
+    ("rows", "s,,a,1,0\n", "query", "row 1: a value is missing"),
+    ("rows", 's,7,a,1,0\ns,7,"",2,0\n', "document", "row 2: a value is missing"),
+    ("cells", "7,a,1,2,3\n", "clicks", "row 1: 3 clicks in 2 impressions"),
+    ("cells", "7,a,1,2,1\n7,a,2147483648,2,1\n", "position", "row 2: '2147483648' was found"),
+    ("cells", "7,a,1,2,1\n7,,1,2,1\n", "document", "row 2: a value is missing"),
+    ("cells", "7,a,1,2,1\n7,a,1,two,1\n", "impressions", "row 2: 'two' was found"),
+]
+
+
+@pytest.mark.parametrize(("format", "content", "field", "message"), WRONG, ids=str)
+def test_what_is_wrong_is_named(tmp_path, format, content, field, message):
+    if format == "pages":
+        good = {"query": [1, 2], "documents": [["a", "b"], ["c", "d"]], "clicks": [[0, 1], [1, 0]]}
+        path = write_table(tmp_path, **good | content)
+    else:
+        path = write_rows(tmp_path, content, HEADER if format == "rows" else COUNTED)
+    error = refused(path, format)
+    assert message in str(error)
+    assert error.field == field
 
 
 @pytest.mark.parametrize("format", FORMATS)

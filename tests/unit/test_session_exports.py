@@ -98,10 +98,11 @@ def simulate(**change):
 
 
 def test_simulated_pages_are_distributed_as_the_plain_simulation(tmp_path):
-    batches = list(simulate())
+    batches = list(simulate(lanes={"strength": 0.5}))
     assert [len(batch) for batch in batches] == [simulated.CHUNK] * 3
     count_sessions(batches, tmp_path / "c.parquet")
     found = pq.read_table(tmp_path / "c.parquet").to_pydict()
+    assert set(found["strength"]) == {0.5}
     cell = tuple(np.array(found[name]) for name in ("query", "document", "position"))
     impressions, clicks = np.zeros((2, 3, 3)), np.zeros((2, 3, 3))
     impressions[cell[0], cell[1], cell[2] - 1] = found["impressions"]

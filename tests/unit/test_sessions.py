@@ -202,17 +202,3 @@ def test_a_damaged_file(tmp_path):
     path.write_bytes(b"PAR1 no")
     with pytest.raises(InputError, match="damaged"):
         read(path)
-
-
-def test_nothing_is_half_written(tmp_path):
-    def fails():
-        yield table()
-        raise RuntimeError("power cut")
-
-    path = tmp_path / "sessions.parquet"
-    write_sessions(path, [table()])
-    before = path.read_bytes()
-    with pytest.raises(RuntimeError, match="power cut"):
-        write_sessions(path, fails())
-    assert path.read_bytes() == before
-    assert [each.name for each in tmp_path.iterdir()] == ["sessions.parquet"]
