@@ -32,7 +32,6 @@ from twotowers.logs.clicks_above import clicks_above
 from twotowers.logs.frames import PANDAS
 from twotowers.logs.health import Health, health, pages_with_gaps
 from twotowers.logs.layouts import first_rows, usual
-from twotowers.logs.placement import Placement, placement
 from twotowers.logs.unusual import Unusual, unusual
 from twotowers.randomness import some, stream
 
@@ -76,7 +75,6 @@ class Evidence:
         strength: how well clicks connect all factors.
         slopes: of both forms, "product" and "additive".
         above: whether clicks depend on clicks above; None for a counted log.
-        placement: how freely documents are placed.
         models: click models on held-out pages (`twotowers.analysis.comparison`); None for a counted
             log, and for one of a single query or page.
         compared: pages that they were fitted to or predicted.
@@ -97,7 +95,6 @@ class Evidence:
     strength: Strength
     slopes: dict[str, Tested]
     above: Tested | None
-    placement: Placement
     models: pd.DataFrame | None
     compared: int
     tower: TowerTest | None = None
@@ -387,7 +384,6 @@ def gather(
         strength=strength_of_log(counts),
         slopes={FORMS[each.estimator]: slope for each in (product, odds) if (slope := each.slope)},
         above=None if log.counted or gaps else clicks_above(log),
-        placement=placement(cells),
         models=table,
         compared=compared,
         tower=tower,

@@ -58,7 +58,6 @@ def facts_of(e: Evidence) -> dict[str, list[Fact]]:
             Fact("clicks_on_swaps", swaps, unit="% of clicks"),
             Fact("other_clicks", 100 - swaps, unit="% of clicks"),
         ],
-        "policy": [*_policy(e)],
         "models": [*_models(e)],
     }
 
@@ -69,11 +68,11 @@ def tables_of(e: Evidence) -> dict[str, dict[str, pd.DataFrame]]:
         "connected": {"links": _links(e)},
         "curve": {"curve": _curve(e)},
         "policy": {"weights": _weights(e)},
-        "models": {"forms": _forms(e)},
         "plan": {"plan": _plan(e)},
     }
     if e.models is not None:
-        tables["models"] = {"models": _models_compared(e.models), **tables["models"]}
+        compared = e.models[["model", "perplexity", "behind", "error"]]
+        tables["models"] = {"models": compared}
     if e.tower is not None:
         tables["misfit"] = {"test": _test(e.tower), "tower_curve": _tower_curve(e, e.tower)}
     return {
@@ -130,20 +129,6 @@ def _health(e: Evidence) -> list[Fact]:
     ]
     # Of a counted log, one line says for all of them why they are not there.
     return [each for each in facts if each.value is not None or each.name == "pages"] + left_out
-
-
-def _policy(e: Evidence) -> list[Fact]:
-    placed = e.placement
-    why = "never_twice" if not placed.shown else ""
-    if placed.shown and not np.isfinite(placed.entropy.low):
-        why = "one_query"
-    entropy, same = (
-        np.array([each.value, each.low, each.high]) for each in (placed.entropy, placed.same)
-    )
-    return [
-        _fact("position_entropy", entropy, "bits", why),
-        _fact("same_position", 100 * same, "% of pairs of showings", why),
-    ]
 
 
 def _models(e: Evidence) -> list[Fact]:
@@ -211,25 +196,6 @@ def _weights(e: Evidence) -> pd.DataFrame:
     shares = 100 * e.weights.drop(columns="clip")
     clip = [f"{each:g}" if np.isfinite(each) else "none" for each in e.weights["clip"]]
     return _named(shares, largest=clip)
-
-
-def _models_compared(models: pd.DataFrame) -> pd.DataFrame:
-    return models[["model", "perplexity", "behind", "error"]]
-
-
-def _forms(e: Evidence) -> pd.DataFrame:
-    odds, (difference, error, _) = e.odds.curve, e.difference
-    columns = {
-        "factor": e.labels,
-        "estimate": odds.estimate,
-        "low": odds.low,
-        "high": odds.high,
-        "remark": np.where(e.differ, "differ", odds.reason),
-        "examination": e.curve.estimate,
-        "difference": difference,
-        "error": error,
-    }
-    return pd.DataFrame(columns)
 
 
 def _plan(e: Evidence) -> pd.DataFrame:
