@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from twotowers.commands.count import cell_columns
+from twotowers.commands.logs import cell_columns
 from twotowers.errors import InputError
 from twotowers.logs.click_log import log_of_format
 from twotowers.logs.counted import CELL

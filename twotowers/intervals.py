@@ -64,10 +64,3 @@ def ratio(sums: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
         return value, np.nan
     spread = ((sums - value * sizes) ** 2).sum() * len(sizes) / (len(sizes) - 1)
     return value, float(np.sqrt(spread) / sizes.sum())
-
-
-def mean(sums: np.ndarray, sizes: np.ndarray) -> Tested:
-    """The same with its interval, by Student's t over clusters."""
-    value, error = ratio(sums, sizes)
-    freedom = np.nan if np.isnan(error) else (sizes > 0).sum() - 1
-    return Tested(value, error, *map(float, interval(value, error, freedom)))

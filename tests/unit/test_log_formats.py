@@ -52,11 +52,11 @@ def test_pages_without_a_query_as_of_baidu(tmp_path):
 
 def test_pages_in_many_files(tmp_path):
     for part in range(3):
-        columns = {"query_doc_ids": [[part, 9]], "clicks": [[0, 1]]}
+        columns = {"query_doc_ids": [[part + 1, 9]], "clicks": [[0, 1]]}
         write_table(tmp_path, f"part-{part}.parquet", **columns)
     log = open_log(tmp_path / "part-*.parquet", "pages")
     assert [row for batch in log.batches for row in batch["documents"].to_pylist()] == [
-        [0, 9], [1, 9], [2, 9],
+        [1, 9], [2, 9], [3, 9],
     ]  # fmt: skip
     assert log.seen["pages"] == 3
     wrong = write_table(tmp_path, "part-1.parquet", query_doc_ids=[[1]], clicks=[[-1]])

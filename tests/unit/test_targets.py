@@ -179,7 +179,7 @@ def test_nothing_is_left_of_a_command_that_is_stopped(log):
 
 
 def test_a_fault_of_the_program_is_no_answer(monkeypatch, capsys):
-    monkeypatch.setattr("twotowers.commands.count.run", lambda options: 1 / 0)
+    monkeypatch.setattr("twotowers.commands.logs.count", lambda options: 1 / 0)
     assert main(["count", "log.csv", "--out", "c.parquet"]) == 70
     assert "ZeroDivisionError" in capsys.readouterr().err
 

@@ -1,13 +1,4 @@
-"""Fit a click model, or two towers, to a click log.
-
-    twotowers fit LOG --model ubm --out ubm.parquet
-    twotowers fit LOG --model pbm --tower 32,16 --features features.csv --out towers.parquet
-    twotowers fit LOG --model dbn --tower deep --part continuation=linear@both --features f.csv
-
-Saves the fitted probabilities with their standard errors and intervals (docs/logs.md), and prints
-what to know of them; with --test, also how well they predict pages that are held out. The exit
-status is 0, or 2 on bad input; then nothing is written.
-"""
+"""The command `fit`, and the options of priors."""
 
 from __future__ import annotations
 
@@ -16,18 +7,15 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from twotowers.commands.options import FORMAT_HELP, add_reader_options, opened, show
+from twotowers.commands.options import opened, show
 from twotowers.errors import InputError
 from twotowers.fits.defaults import MEAN, PRIOR
 from twotowers.logs.strays import left_out
 from twotowers.models.names import MODELS
 
-EPILOG = FORMAT_HELP
 
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    add_reader_options(parser)
+def fit_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `fit`."""
     parser.add_argument("--model", default="ubm", help=f"one of {', '.join(MODELS)} (ubm)")
     parser.add_argument("--out", help="parquet file to save the fit to")
     parser.add_argument("--positions", type=int, help="of the longest page (that of the log)")
@@ -88,8 +76,17 @@ def prior_of(options: argparse.Namespace) -> tuple[float, float] | str:
     return number, MEAN if options.prior_mean is None else options.prior_mean
 
 
-def run(options: argparse.Namespace) -> int:
-    """Fit the model; returns the exit status."""
+def fit(options: argparse.Namespace) -> int:
+    """Fit a click model, or two towers, to a click log.
+
+        twotowers fit LOG --model ubm --out ubm.parquet
+        twotowers fit LOG --model pbm --tower 32,16 --features features.csv --out towers.parquet
+        twotowers fit LOG --model dbn --tower deep --part continuation=linear@both --features f.csv
+
+    Saves the fitted probabilities with their standard errors and intervals (docs/logs.md), and
+    prints what to know of them; with --test, also how well they predict pages that are held out.
+    The exit status is 0, or 2 on bad input; then nothing is written.
+    """
     towers = options.tower or options.part
     fitted, head, scores = _towers(options) if towers else _click_model(options)
     table = [] if scores is None else [report(scores)]
@@ -128,7 +125,7 @@ def _click_model(options: argparse.Namespace) -> tuple[Any, str, Any]:
 
 def _towers(options: argparse.Namespace) -> tuple[Any, str, Any]:
     """See `_click_model`."""
-    from twotowers.fits.fitting import fit  # here: options need no science
+    from twotowers.fits import fitting  # here: options need no science
     from twotowers.simulations.towers import TwoTower
 
     for name in ("test", "prior", "prior_mean"):
@@ -139,7 +136,7 @@ def _towers(options: argparse.Namespace) -> tuple[Any, str, Any]:
     parts = {name: _tower(each) for name, each in _pairs(options.part, "part")}
     tower = _tower(options.tower or "deep")
     log = opened(options, ".parquet", bias=bool(options.bias))
-    fitted = fit(
+    fitted = fitting.fit(
         log,
         TwoTower(tower, click_model=options.model, parts=parts),
         features=options.features,

@@ -1,17 +1,14 @@
-"""The command `twotowers`: what a click log can tell, and what to do with it.
-
-Only the command that is called is imported, so each starts quickly.
-"""
+"""The command `twotowers`: what a click log can tell, and what to do with it."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 import shlex
 import signal
 import sys
 import traceback
-from importlib import import_module
 
 from twotowers.public import VERSION
 
@@ -25,7 +22,7 @@ COMMANDS = {
     "weights": "weigh clicks by inverse propensity, for a ranker that learns from them",
     "count": "count a log of any format and size into cells, or convert it",
 }
-"""Each command, a module of this package, and what it does, in a line."""
+"""Each command, and what it does, in a line."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -56,22 +53,26 @@ def main(arguments: list[str] | None = None) -> int:
     # Sums in one order, on any number of cores; and small products are faster so.
     for library in ("OPENBLAS", "MKL"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-    module = import_module(f"twotowers.commands.{name}")
-    parser = argparse.ArgumentParser(
-        prog=f"twotowers {name}",
-        description=module.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=getattr(module, "EPILOG", None),
-    )
-    module.add_options(parser)
-    options = parser.parse_args(given[1:])
-    from twotowers.commands.options import as_typed  # here, for the overview needs no log
+    # Here, for the overview needs no log.
+    from twotowers.commands import fit, logs
+    from twotowers.commands.options import FORMAT_HELP, add_reader_options, as_typed
     from twotowers.errors import InputError
     from twotowers.files import progress
 
+    module = fit if name == "fit" else logs
+    run = getattr(module, name)
+    parser = argparse.ArgumentParser(
+        prog=f"twotowers {name}",
+        description=inspect.getdoc(run),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=FORMAT_HELP,
+    )
+    add_reader_options(parser)
+    getattr(module, f"{name}_options")(parser)
+    options = parser.parse_args(given[1:])
     try:
         with progress.shown():
-            return module.run(options)
+            return run(options)
     except InputError as error:
         typed = shlex.join(["twotowers", *given])
         print(f"error: {as_typed(error, typed)}", file=sys.stderr)

@@ -28,9 +28,8 @@ from twotowers.fitting.specification import odd_positions
 from twotowers.identifiability.strength import Strength, strength_of_log
 from twotowers.intervals import Tested, interval, quantile
 from twotowers.logs.click_log import ClickLog, check_clicks
-from twotowers.logs.clicks_above import clicks_above
 from twotowers.logs.frames import PANDAS
-from twotowers.logs.health import Health, health, pages_with_gaps
+from twotowers.logs.health import Health, clicks_above, health, pages_with_gaps
 from twotowers.logs.layouts import first_rows, usual
 from twotowers.logs.unusual import Unusual, unusual
 from twotowers.randomness import some, stream
