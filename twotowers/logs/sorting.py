@@ -18,6 +18,8 @@ MIXED = 1.5
 """Runs of rising positions, as a multiple of how often a position comes, above which rows of
 several pages are in no order."""
 
+MADE = ("row", "clicks", "place")
+"""Columns that the statements make anew."""
 GROUPS = """
 CREATE TABLE groups AS
 SELECT {keys}, min(row) AS start, count(*) > count(DISTINCT {place}) AS repeats
@@ -97,16 +99,14 @@ def sorted_rows(
     """
     from twotowers.logs.warehouse import database, execute
 
-    rows = iter(rows)
-    first = next(rows)
-    names = [name for name in first.schema.names if name not in ("row", "clicks", "place")]
-    words = {
-        "keys": ", ".join(keys), "columns": ", ".join(names), "ranked": str(ranked).lower(),
-        "place": "place" if ranked else "document", "mixed": MIXED,
-    }  # fmt: skip
     with database(path) as connection:
-        shown = (each for some in ([first], rows) for each in some)
-        execute(connection, "CREATE TABLE shown AS SELECT * FROM rows", rows=shown)
+        if not execute(connection, "CREATE TABLE shown AS SELECT * FROM rows", rows):
+            return
+        names = [name for name in connection.table("shown").columns if name not in MADE]
+        words = {
+            "keys": ", ".join(keys), "columns": ", ".join(names), "ranked": str(ranked).lower(),
+            "place": "place" if ranked else "document", "mixed": MIXED,
+        }  # fmt: skip
         connection.execute(GROUPS.format(**words))
         connection.execute(RUNS.format(**words))
         for mixed, row in connection.execute(UNORDERED.format(**words)).fetchall():

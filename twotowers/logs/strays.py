@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -144,6 +145,16 @@ class Tally:
             raise self._refused(where, f"{twice!r} is listed twice", "repeats")
         self.add("pages_left_out", 1)
         return True
+
+    def listed(self, pages: Iterable[tuple[str, Any, list, list]]) -> Iterator[tuple]:
+        """Pages with query, documents and clicks, from those that list the clicked documents.
+
+        Each has its place in words, query, documents and clicked documents. Pages that list a
+        document twice are left out.
+        """
+        for where, query, documents, clicked in pages:
+            if not self.left_out(documents, where):
+                yield query, documents, self.page(documents, clicked, where)
 
     def pages(self, documents: pa.Array, listed: pa.Array, row: int, times: np.ndarray) -> pa.Array:
         """`page` for many pages: two lists per page -> a list of bool per page."""

@@ -40,23 +40,24 @@ def database(path: object) -> Iterator:
         ) from error
 
 
-def execute(connection, statement: str, **streams: Iterable[pa.RecordBatch]) -> None:
-    """Run a statement without a result, such as one that makes a table.
+def execute(connection, statement: str, rows: Iterable[pa.RecordBatch]) -> bool:
+    """Run a statement without a result, such as one that makes a table, if there are rows.
 
-    `streams` are tables of the statement; each is read once and never whole.
+    `rows` is a table of the statement; it is read once and never whole.
     """
     failures: list[Exception] = []
-    for name, batches in streams.items():
-        batches = iter(batches)
-        first = next(batches)
-        guarded = _guarded(chain([first], batches), failures)
-        connection.register(name, pa.RecordBatchReader.from_batches(first.schema, guarded))
+    batches = iter(rows)
+    if (first := next(batches, None)) is None:
+        return False
+    guarded = _guarded(chain([first], batches), failures)
+    connection.register("rows", pa.RecordBatchReader.from_batches(first.schema, guarded))
     try:
         connection.execute(statement)
     except (duckdb.Error, pa.ArrowException, OSError):
         if failures:
             raise failures[0] from None
         raise
+    return True
 
 
 def _guarded(batches: Iterator[pa.RecordBatch], failures: list) -> Iterator[pa.RecordBatch]:

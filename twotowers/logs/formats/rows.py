@@ -121,12 +121,15 @@ class _Rows:
             self.rows = rows
             yield self._pages(table, at)
 
+    @property
+    def wanted(self) -> list[str]:
+        """The columns of the file that are read. One of them may be two of ours."""
+        return list(dict.fromkeys([*self.names.values(), *self.keys]))
+
     def _tables(self, path) -> Iterator[pa.Table]:
-        # A column of the file may be two of ours.
-        wanted = list(dict.fromkeys([*self.names.values(), *self.keys]))
         self.tally.path = path
-        for batch in read_batches(path, wanted):
-            yield pa.Table.from_arrays([batch[name] for name in wanted], names=wanted)
+        for batch in read_batches(path, self.wanted):
+            yield pa.Table.from_batches([batch])
 
     def _check_keys(self, table: pa.Table, rows: Rows) -> None:
         for key in self.keys:
@@ -135,7 +138,6 @@ class _Rows:
     def _sorted(self) -> Iterator[pa.RecordBatch]:
         """The pages of all files, whose rows are in any order."""
         self.sorted = True
-        names: list[str] = []
 
         def numbered() -> Iterator[pa.RecordBatch]:
             total, kinds = 0, None
@@ -155,28 +157,22 @@ class _Rows:
                         "place": place,
                         "row": pa.array(np.arange(total, total + len(table))),
                     }
-                    names[:] = table.column_names
                     batch = pa.RecordBatch.from_pydict(columns)
                     kinds = kinds or batch.schema
                     yield batch.cast(kinds)
                     total += len(table)
                     self.rows = Rows(path, self.rows.before + len(table))
 
-        rows = numbered()
-        first = next(rows, None)
-        if first is None:
-            return
-        keys = [f"c{names.index(key)}" for key in self.keys]
-        rows = (each for some in ([first], rows) for each in some)
+        keys = [f"c{self.wanted.index(key)}" for key in self.keys]
         ranked = "position" in self.names
-        tables = sorted_rows(rows, keys, ranked=ranked, path=self.path)
+        tables = sorted_rows(numbered(), keys, ranked=ranked, path=self.path)
 
         def starts(table: pa.Table, _: Rows) -> np.ndarray:
             return np.flatnonzero(np.diff(table["page"].to_numpy(), prepend=-1))
 
         for _, table, at in whole_runs(tables, starts, self.path, "session", "page"):
             self.rows = Rows(self.path, 0, table["row"].to_numpy())
-            columns = dict(zip(names, table.columns, strict=False))
+            columns = dict(zip(self.wanted, table.columns, strict=False))
             columns |= {self.names["clicks"]: table["clicks"]}
             columns |= {self.names["position"]: table["place"]} if ranked else {}
             yield self._pages(pa.table(columns), at)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from glob import escape
-from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -168,12 +167,9 @@ def _add(connection, file: Path | Frame) -> None:
     from twotowers.logs.warehouse import execute
 
     if is_table(file):
-        columns = column_names(file)
-        empty = pa.record_batch([pa.array([], pa.string())] * len(columns), names=columns)
-        batches = read_batches(file, columns)
-        first = next(batches, empty)
         source = "(SELECT to_json(rows) AS json FROM rows)"
-        execute(connection, ADD.format(records=source, moment=MOMENT), rows=chain([first], batches))
+        statement = ADD.format(records=source, moment=MOMENT)
+        execute(connection, statement, read_batches(file, column_names(file)))
         return
     name = escape(str(file)).replace("'", "''")
     try:

@@ -27,27 +27,20 @@ LONGEST_LINE = 1 << 20
 def read(path: str | Path, *, strays: str = "drop", repeats: str = "drop") -> Stream:
     """Read the text, page by page. Ids are text. The query is QueryID. The region is not kept."""
     tally = Tally(path, strays=strays, repeats=repeats)
-    return Stream(page_batches(_pages(Path(path), tally)), tally.seen)
+    return Stream(page_batches(tally.listed(_pages(Path(path)))), tally.seen)
 
 
-def _pages(path: Path, tally: Tally) -> Iterator[tuple[str, list, list[bool]]]:
-    """The result pages: the line of a page, then those of its clicks."""
-    for at, (_, query, documents, listed) in _grouped(path):
-        if not tally.left_out(documents, f"line {at}"):
-            yield query, documents, tally.page(documents, listed, f"line {at}")
-
-
-def _grouped(path: Path) -> Iterator[tuple[int, tuple[str, str, list, list]]]:
-    """Of each page its line, and session, query, documents shown and documents clicked."""
-    page, at = None, 0
+def _pages(path: Path) -> Iterator[tuple[str, str, list[str], list[str]]]:
+    """The line of each result page, its query, documents shown and documents clicked."""
+    page, own = None, ""
     with opened_text(path, encoding="utf-8") as file:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), ""), start=1):
             match line.rstrip("\r\n\t").split("\t"):
                 case [session, _, "Q", query, _, *shown] if shown and all([query, *shown]):
                     if page is not None:
-                        yield at, page
-                    page, at = (session, query, shown, []), number
-                case [session, _, "C", document] if page is not None and page[0] == session:
+                        yield page
+                    page, own = (f"line {number}", query, shown, []), session
+                case [session, _, "C", document] if page is not None and own == session:
                     page[3].append(document)
                 case [session, _, "C", _]:
                     raise InputError(
@@ -68,7 +61,7 @@ def _grouped(path: Path) -> Iterator[tuple[int, tuple[str, str, list, list]]]:
                     )
     if page is None:
         raise InputError("the file holds no page", path=path, expected="lines of a log")
-    yield at, page
+    yield page
 
 
 def write_wscd(log: Log, path: str | Path) -> int:

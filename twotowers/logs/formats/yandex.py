@@ -36,20 +36,14 @@ def read(path: str | Path, *, strays: str = "drop", repeats: str = "drop") -> St
     times 10,000 plus its region.
     """
     tally = Tally(path, strays=strays, repeats=repeats)
-    return Stream(page_batches(_sessions(Path(path), tally)), tally.seen)
+    return Stream(page_batches(tally.listed(_pages(Path(path)))), tally.seen)
 
 
-def _sessions(path: Path, tally: Tally) -> Iterator[tuple[int, list[int], list[bool]]]:
-    for number, (query, page, listed) in enumerate(_pages(path), start=1):
-        if not tally.left_out(page, f"record {number}"):
-            yield query, page, tally.page(page, listed, f"record {number}")
-
-
-def _pages(path: Path) -> Iterator[tuple[int, list[int], list[int]]]:
-    """Query, documents shown and documents clicked of each result page."""
+def _pages(path: Path) -> Iterator[tuple[str, int, list[int], list[int]]]:
+    """The record of each result page, its query, documents shown and documents clicked."""
     number = 0
     for number, record in enumerate(_records(path), start=1):
-        yield _page(record.strip(), number, path)
+        yield f"record {number}", *_page(record.strip(), number, path)
     if not number:
         raise InputError("the file holds no record", path=path, expected=EXPECTED)
 
