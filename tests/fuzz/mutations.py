@@ -24,7 +24,7 @@ def mutate(seed: bytes, others: Sequence[bytes], words: Sequence[bytes], rng: Ra
     """
     text = bytearray(seed)
     while rng.random() < (0.9 if text == seed else 0.4):
-        rng.choice(EDITS)(text, others, words, rng)
+        rng.choice(EDITS)(text, others, rng.choice((words, words, ANY_WORDS)), rng)
     return bytes(text)
 
 
@@ -32,11 +32,6 @@ def _span(length: int, rng: Random) -> slice:
     """A piece of a text, mostly a short one."""
     start = rng.randint(0, length)
     return slice(start, min(length, start + int(rng.expovariate(0.2))))
-
-
-def _flip(text, others, words, rng):
-    if text:
-        text[rng.randrange(len(text))] ^= 1 << rng.randrange(8)
 
 
 def _byte(text, others, words, rng):
@@ -51,10 +46,6 @@ def _word(text, others, words, rng):
 def _insert(text, others, words, rng):
     at = rng.randint(0, len(text))
     text[at:at] = rng.choice(words)
-
-
-def _any_word(text, others, words, rng):
-    text[_span(len(text), rng)] = rng.choice(ANY_WORDS)
 
 
 def _delete(text, others, words, rng):
@@ -76,4 +67,4 @@ def _splice(text, others, words, rng):
     text[_span(len(text), rng)] = other[start : start + rng.randint(1, 60)]
 
 
-EDITS = (_flip, _byte, _word, _insert, _word, _insert, _any_word, _delete, _cut, _repeat, _splice)
+EDITS = (_byte, _word, _insert, _word, _insert, _delete, _cut, _repeat, _splice)

@@ -192,17 +192,10 @@ def test_rows_without_positions_stand_in_their_order(tmp_path):
     assert taken(path, "rows")[0][0]["documents"] == ["b", "a"]
 
 
-def test_gaps_close_and_keep_what_they_said(tmp_path):
+def test_gaps_close_or_are_refused(tmp_path):
     path = write_rows(tmp_path, "s,7,b,3,1\ns,7,a,0,0\n")
     error = refused(path, "rows", first=0, gaps="error")
     assert "row 1: 3 was found where 1 should be" in str(error)
-    columns = {"shown_at": "position"}
-    found, _ = taken(path, "rows", first=0, gaps="close", columns=columns, bias=["shown_at"])
-    assert (found[0]["documents"], found[0]["shown_at"]) == (["a", "b"], [0, 3])
-    settings = {"format": "rows", "first": 0, "gaps": "close", "columns": columns}
-    to_cells(path, tmp_path / "c.parquet", bias=["shown_at"], **settings)
-    cells = pq.read_table(tmp_path / "c.parquet").select(["position", "shown_at"]).to_pydict()
-    assert cells == {"position": [1, 2], "shown_at": [0, 3]}
     mixed = write_rows(tmp_path, "s,7,a,1,0\nt,7,a,1,0\ns,7,b,3,1\n")
     found, _ = taken(mixed, "rows", gaps="close")
     assert [page["documents"] for page in found] == [["a", "b"], ["a"]]
@@ -385,6 +378,8 @@ def test_what_was_read_of_a_parquet_file_is_not_kept(tmp_path):
         ("rows", "sid,keyword,sku,rank,is_click", "1,7,30,1,0"),
         ("cells", "qid,url,slot,views,click_count", "7,30,1,1,0"),
         ("rows", "sid,qid,url,slot,views,click", "1,7,30,1,900,0"),
+        ("rows", "Search ID,Search Term,Product ID,Position,Click Count", "1,7,30,1,0"),
+        ("rows", "searchId,SearchTerm,product-id,POS,isClicked", "1,7,30,1,0"),
     ],
 )
 def test_usual_names_need_not_be_given(tmp_path, format, head, row):

@@ -164,14 +164,6 @@ def test_impressions_that_are_not_read_are_named(rows):
         assert layout.endswith(f", each row once, whatever {name!r} says")
 
 
-def test_ids_are_kept(rows):
-    numbers = rows.assign(sku=rows["sku"].map({"a": 10**17, "b": 10**17 + 1, "c": 7}))
-    found = tt.fit(numbers, "dctr").relevance()
-    assert found["document"].dtype == np.int64
-    assert set(found["document"]) == {10**17, 10**17 + 1, 7}
-    assert set(found["query"]) == set(rows["q"])
-
-
 def test_messages_name_the_row_and_the_column(rows):
     wrong = rows.astype({"click": object})
     wrong.loc[7, "click"] = None
@@ -188,28 +180,12 @@ def test_messages_name_the_row_and_the_column(rows):
 # Layouts
 
 
-def test_layouts_are_recognised(rows, tmp_path):
+def test_the_layout_is_said_in_words(rows):
     renamed = rows.rename(columns={"q": "Query_ID", "sku": "url", "rank": "pos"})
-    first, second = renamed[renamed["sid"] < 80], renamed[renamed["sid"] >= 80]
-    for ending, options in ((".csv", {}), (".csv.gz", {}), (".tsv", {"sep": "\t"})):
-        renamed.to_csv(tmp_path / f"log{ending}", index=False, **options)
-    renamed.to_parquet(tmp_path / "log.parquet")
-    for folder, write in (("many", "to_parquet"), ("texts", "to_csv")):
-        (tmp_path / folder).mkdir()
-        for number, part in enumerate((first, second)):
-            ending = write.removeprefix("to_")
-            getattr(part, write)(tmp_path / folder / f"part-{number}.{ending}", index=False)
-        (tmp_path / folder / "_SUCCESS").touch()
-    expected = tt.read_log(rows).count().frame()
-    names = ["log.csv", "log.csv.gz", "log.tsv", "log.parquet", "many", "many/part-*.parquet"]
-    for name in [*names, "texts"]:
-        log = tt.read_log(tmp_path / name)
-        assert str(log.layout) == (
-            "format 'rows', with session in 'sid', query in 'Query_ID', document in 'url', "
-            "position in 'pos', clicks in 'click'"
-        )
-        assert log.pages == 200
-        pd.testing.assert_frame_equal(log.count().frame(), expected)
+    assert str(tt.read_log(renamed).layout) == (
+        "format 'rows', with session in 'sid', query in 'Query_ID', document in 'url', "
+        "position in 'pos', clicks in 'click'"
+    )
 
 
 def test_the_layout_may_be_given(rows):
@@ -240,21 +216,6 @@ def test_logs_of_text_and_of_pages(tmp_path):
     (tmp_path / "cut.gz").write_bytes(gzip.compress(wscd.encode())[:-9])
     with pytest.raises(InputError, match="cannot be read"):
         tt.read_log(tmp_path / "cut.gz").count()
-
-
-@pytest.mark.parametrize("one_list", [False, True])
-def test_rows_and_pages_as_json_are_read(rows, tmp_path, one_list):
-    path = tmp_path / "log.jsonl"
-    rows.to_json(path, orient="records", lines=not one_list)
-    found, ours = (tt.read_log(each).count().frame() for each in (path, rows))
-    pd.testing.assert_frame_equal(found, ours)
-    for documents in ("documents", "doc_ids"):
-        page = pd.DataFrame({"query_id": [1], documents: [["a", "b"]], "clicks": [[1, 0]]})
-        page.to_json(path, orient="records", lines=not one_list)
-        assert tt.read_log(path).clicks == 1
-    path.write_text('[{"a": 1}]' if one_list else '{"a": 1}')
-    with pytest.raises(InputError, match=r"the first object has the keys a .*those of a table"):
-        tt.read_log(path)
 
 
 def test_a_folder_of_several_kinds(tmp_path):

@@ -2,13 +2,12 @@
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import twotowers as tt
-from tests.logs import clicked_rows, to_log
+from tests.logs import clicked_rows
 from twotowers.commands.main import main
 from twotowers.datasets.sources import check_settings
 from twotowers.errors import InputError
@@ -47,38 +46,17 @@ def test_equals_a_plain_loop(pages, further, cut):
     assert log.seen == {"pages": 8, **left_out}
 
 
-def test_commands_have_the_rule(tmp_path, capsys):
+def test_a_log_by_the_rule_is_one_without_what_was_not_seen(tmp_path, capsys):
     rows = clicked_rows(300, "tv", "ram")
-    rows.to_csv(tmp_path / "log.csv", index=False)
     lowest = rows["position"].where(rows["clicks"] > 0, 0).groupby(rows["session"]).transform("max")
     kept = rows[rows["position"] <= lowest + 1]
-    kept.to_csv(tmp_path / "kept.csv", index=False)
-    reports = {}
-    for name, rule in (("log.csv", ["--seen", "clicked+1"]), ("kept.csv", [])):
-        path, out = str(tmp_path / name), str(tmp_path / f"{name}.weights.csv")
-        assert main(["fit", path, *rule, "--model", "pbm"]) == 0
-        assert main(["weights", path, *rule, "--out", out]) == 0
-        lines = sorted(capsys.readouterr().out.splitlines())
-        assert any("biases propensities" in line for line in lines) == bool(rule)
-        left_out = ("not seen", "written", "biases propensities")
-        reports[name] = [line for line in lines if not any(word in line for word in left_out)]
-    assert reports["log.csv"] == reports["kept.csv"]
-    assert len({(tmp_path / f"{name}.weights.csv").read_text() for name in reports}) == 1
-    log = tt.read_log(tmp_path / "log.csv", seen="clicked+1")
+    log = tt.read_log(rows, seen="clicked+1")
     assert log.seen["documents_not_seen"] == len(rows) - len(kept)
-    cells = kept.groupby(["query", "document", "position"])["clicks"].agg(["size", "sum"])
-    counted = log.count().frame().set_index(["query", "document", "position"]).sort_index()
-    pd.testing.assert_frame_equal(
-        counted,
-        cells.set_axis(["impressions", "clicks"], axis=1),
-        check_dtype=False,
-        check_index_type=False,
-    )
-    strength = [str(tt.identify(each)) for each in (log, tmp_path / "kept.csv")]
-    assert strength[0] == strength[1]
+    pd.testing.assert_frame_equal(log.count().frame(), tt.read_log(kept).count().frame())
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    main(["propensities", str(tmp_path / "log.csv"), "--seen", "clicked+1"])
+    assert "biases propensities" in capsys.readouterr().out
     check_settings("rows", {"seen": "clicked+1"}, "reading")
-    to_log(tmp_path / "log.csv", tmp_path / "log.parquet", format="rows", seen="clicked+1")
-    assert pq.read_table(tmp_path / "log.parquet")["impressions"].to_numpy().sum() == len(kept)
 
 
 @pytest.mark.parametrize("rule", ["clicked", "clicked+-1", "all", "clicked+1.5", "clicked+12345"])

@@ -171,13 +171,6 @@ def test_the_command_writes_cells(tmp_path, capsys):
     assert cells == {"document": [10, 30], "clicks": [1, 1]}
 
 
-@pytest.mark.parametrize("to", ["sessions", "wscd"])
-def test_the_command_writes_pages(tmp_path, capsys, to):
-    assert count(tmp_path, "--to", to) == 0
-    assert f"2 pages written to {tmp_path / 'out.parquet'}" in capsys.readouterr().out
-    assert {each.name for each in tmp_path.iterdir()} == {"rows.csv", "out.parquet"}
-
-
 @pytest.mark.parametrize(
     ("options", "place", "message"),
     [
