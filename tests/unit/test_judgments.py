@@ -75,9 +75,6 @@ def test_weights_of_a_fit_say_where_they_are_its_prior(tmp_path):
     rows = pd.read_csv(tmp_path / "weights.csv")
     assert rows["doubtful"].tolist() == [0, 1] * 300
     assert any(line.startswith("doubtful: 1 weight of ") for line in found.lines())
-    without = tt.weights(log)
-    assert without.frame()["weight"].isna().tolist() == [False, True]
-    assert "without a weight: 1 of 2" in "\n".join(without.lines())
 
 
 def test_shrinkage_is_the_share_of_the_prior(fitted):

@@ -141,22 +141,15 @@ class Rows:
         self.check(good, field, lambda at: _found(column[at]), expected)
         return numbers.astype(np.int64)
 
-    def runs(
-        self, column: pa.Array | pa.ChunkedArray, field: str, expected: str, *, others: str
-    ) -> np.ndarray:
+    def runs(self, column: pa.Array, field: str, expected: str, *, others: str) -> np.ndarray:
         """The first row of each run of equal values. None is missing, or returns after others.
 
         `others` are the other values, in words.
         """
-        changes = pc.not_equal(column.slice(1), column.slice(0, max(len(column) - 1, 0)))
-        starts = np.append(0, np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1)
-        own = column.take(pa.array(starts[: len(column)]))
-        own = own.combine_chunks() if isinstance(own, pa.ChunkedArray) else own
-        number = own.dictionary_encode().indices.to_numpy()
-        again = np.ones(len(number), bool)
-        again[np.unique(number, return_index=True)[1]] = False
+        runs = pc.run_end_encode(column)
+        starts, own = np.append(0, runs.run_ends.to_numpy()[:-1]), runs.values
         replace(self, number=starts).check(
-            ~again,
+            ~own.to_pandas().duplicated().to_numpy(),
             field,
             lambda at: f"{str(own[at])[:40]} was there before other {others}",
             expected,

@@ -117,7 +117,6 @@ def read_sessions(path: str | Path, *, batch: int = BATCH) -> Iterator[pa.Record
 
 def _read(path: str | Path, batch: int) -> Iterator[pa.RecordBatch]:
     with opened(path) as file:
-        check_columns(file.schema_arrow, path)
         none = [] if file.metadata.num_rows else [empty(file.schema_arrow)]
         yield from _conformed(chain(file.iter_batches(batch_size=batch), none), path)
 

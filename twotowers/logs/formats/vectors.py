@@ -22,6 +22,7 @@ from twotowers.files.distinct import Seen, hashed
 from twotowers.files.rankings import Rankings
 from twotowers.logs.formats.pages import click_flags
 from twotowers.logs.layouts import named
+from twotowers.logs.log import in_page
 from twotowers.logs.sessions import Stream, conform
 from twotowers.logs.strays import Tally
 
@@ -93,10 +94,9 @@ def read_annotations(path: str | Path, *, columns: Mapping[str, str] | None = No
     if not lengths:
         raise InputError("there is no query", path=path, expected="a row per query")
     length = np.concatenate(lengths)
-    ends = np.cumsum(length)
     return Rankings(
         query=np.repeat(np.arange(len(length)), length),
-        document=(np.arange(ends[-1]) - np.repeat(ends - length, length)).astype(np.int32),
+        document=in_page(length).astype(np.int32),
         label=np.concatenate(labels),
         features=np.concatenate(features),
     )
