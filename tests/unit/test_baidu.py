@@ -212,21 +212,6 @@ def test_wrong_rows(tmp_path, rows, complaint):
     assert "log.feather" in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("vectors", "complaint"),
-    [
-        ([[]] * 8, r"row 1: a vector of 0 numbers .*some numbers"),
-        ([[1.0]] * 3 + [None] + [[1.0]] * 4, r"row 4: a value is missing"),
-        ([1.0] * 8, r"has type double .*expected lists"),
-    ],
-)
-def test_wrong_vectors(tmp_path, vectors, complaint):
-    rows = {**ROWS, "url_md5": list("abcdefgh"), EMBEDDING: vectors}
-    pa.feather.write_feather(pa.table(rows), tmp_path / "log.feather")
-    with pytest.raises(InputError, match=f"{EMBEDDING}: {complaint}"):
-        list(documents_of(tmp_path / "log.feather"))
-
-
 def test_widths_differ_between_files(tmp_path):
     written(tmp_path / "part-0_split-0.feather", width=3)
     other = {**ROWS, "url_md5": list("abcdefgh")}

@@ -105,20 +105,3 @@ def test_counts_of_cells_are_those_of_the_pages_in_memory(name, pages, path, in_
     for part, own in order.items():
         before, after = (fit.parameters[part] for fit in fits)
         np.testing.assert_allclose(after, before[own], atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["rctr", "cm", "pbm", "dbn"])
-def test_only_the_rows_asked_for_are_counted(name, pages, path, tmp_path, in_pieces):
-    kept = np.random.default_rng(1).random(len(pages)) < 0.5
-    model = {**SEEN, **HIDDEN}[name]
-    query, documents, clicks = zip(*(pages[row] for row in np.flatnonzero(kept)), strict=True)
-    page = {"split": ["log"] * len(query), "query": query, "documents": documents, "clicks": clicks}
-    write_sessions(tmp_path / "part.parquet", [pa.table(page)])
-    both = Log.read(path).part(kept), Log.read(tmp_path / "part.parquet")
-    (part, pairs), (whole, others) = (sufficient(model, log, LENGTH) for log in both)
-    assert pairs.equals(others)
-    fits = [
-        fit_counts(given) if model.counts else fit_em(given, prior=PRIOR) for given in (part, whole)
-    ]
-    for name in model.parts:
-        assert fits[0].parameters[name].tobytes() == fits[1].parameters[name].tobytes()
