@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.special import stdtr
 
 from twotowers.intervals import Tested, interval
@@ -202,10 +203,9 @@ def _of_pages(log: Log) -> dict[str, int | None]:
 
 def _repeats(block: Block) -> int:
     """Pages that show a document twice."""
-    document = block.column("document").astype(np.int64)
-    key = np.sort(block.page * (int(document.max(initial=0)) + 1) + document)
+    shown = pd.DataFrame({"page": block.page, "document": block.column("document")})
     rows = np.zeros(len(block.lengths), bool)
-    rows[key[1:][key[1:] == key[:-1]] // (int(document.max(initial=0)) + 1)] = True
+    rows[block.page[shown.duplicated().to_numpy()]] = True
     return block.number(rows)
 
 
@@ -258,24 +258,17 @@ class _Hashed:
     def _by_chance(self, lag: int) -> float:
         """Pages that are alike at a distance if each query's pages come in any order."""
         alike, asked = (
-            times[number]
-            for _, number, times in (
-                np.unique(each, return_inverse=True, return_counts=True)
-                for each in (self.page, self.query)
-            )
+            pd.Series(each).groupby(each).transform("size").to_numpy()
+            for each in (self.page, self.query)
         )
         rows = np.flatnonzero(self.query[lag:] == self.query[: len(self.query) - lag])
         return float(((alike[rows] - 1) / (asked[rows] - 1)).sum())
 
     def twins(self) -> tuple[int, int]:
         """Rankings that were shown twice and had several clicks, and those clicked alike."""
-        order = np.argsort(self.ranking, kind="stable")
-        ranking = self.ranking[order]
-        starts = np.flatnonzero(np.append(True, ranking[1:] != ranking[:-1]))
-        starts = starts[np.diff(starts, append=len(order)) == 2]
-        one, other = order[starts], order[starts + 1]
-        several = np.maximum(self.clicked[one], self.clicked[other]) > 1
-        alike = self.page[one] == self.page[other]
+        table = pd.DataFrame(vars(self))
+        twice = table[table.groupby("ranking")["page"].transform("size") == 2].groupby("ranking")
+        several, alike = twice["clicked"].max() > 1, twice["page"].nunique() == 1
         return int(several.sum()), int((several & alike).sum())
 
 
