@@ -182,17 +182,28 @@ def _parquet(path: Path, columns: list[str], rows: int) -> Iterator:
             yield batch.select(columns)
 
 
-def _feather(path: Path, columns: list[str], rows: int) -> Iterator:
-    import pyarrow.dataset as ds  # here, because few files are feather
-
+@contextmanager
+def _feather_file(
+    path: Path, fields: list[int] | None = None
+) -> Iterator[pa.ipc.RecordBatchFileReader]:
+    """The file, or only some of its columns, given their places: others are not read at all."""
+    options = pa.ipc.IpcReadOptions(included_fields=fields or [])
     try:
-        table = ds.dataset(str(path), format="feather")
-        yield table.schema.names
-        yield from table.to_batches(columns=columns, batch_size=rows, batch_readahead=1)
+        with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw, options=options) as file:
+            yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             f"the file is damaged ({str(error)[:200]})", path=path, expected="Feather, version 2"
         ) from error
+
+
+def _feather(path: Path, columns: list[str], rows: int) -> Iterator:
+    with _feather_file(path) as file:
+        names = file.schema.names
+    yield names
+    with _feather_file(path, sorted(map(names.index, columns))) as file:
+        for number in range(file.num_record_batches):
+            yield from _pieces(file.get_batch(number).select(columns), rows)
 
 
 def _pieces(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
