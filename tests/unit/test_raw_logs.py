@@ -500,11 +500,6 @@ def test_what_stays_refused_says_what_it_saw(log, name, change, message, tmp_pat
         read(tt.read_log(tmp_path / name))
 
 
-def test_position_is_no_further_column(log):
-    with pytest.raises(InputError, match=r"'position' is read anyway .*names those of the bias"):
-        tt.read_log(log, bias=["position"])
-
-
 def test_a_key_that_is_written_out_comes_before_one_of_its_form(tmp_path):
     (tmp_path / "a.yaml").write_text("a:\n  x_1: 1\n  x_{n}: 2\n")
     assert [line_of(tmp_path / "a.yaml", ["a", name]) for name in ("x_1", "x_5")] == [2, 3]

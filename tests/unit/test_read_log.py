@@ -157,13 +157,6 @@ def test_an_index_with_a_name_is_a_column(rows):
     assert tt.read_log(rows.set_index("sid")).pages == 200
 
 
-def test_impressions_that_are_not_read_are_named(rows):
-    assert "whatever" not in str(tt.read_log(rows).layout)
-    for name in ("impressions", "views"):
-        layout = str(tt.read_log(rows.assign(**{name: 5})).layout)
-        assert layout.endswith(f", each row once, whatever {name!r} says")
-
-
 def test_messages_name_the_row_and_the_column(rows):
     wrong = rows.astype({"click": object})
     wrong.loc[7, "click"] = None

@@ -305,9 +305,6 @@ def read_log(
         **(columns or {}),
         **{ours: name for ours, name in given_names.items() if name is not None},
     }
-    if "position" in (settings.get("bias") or ()):
-        expected = "further columns; `propensities(log, bias=...)` names those of the bias factor"
-        raise InputError("'position' is read anyway", field="bias", expected=expected)
     if "listed" in settings:
         settings["clicks"] = settings.pop("listed")
     if isinstance(source, Trained):

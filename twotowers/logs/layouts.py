@@ -106,13 +106,11 @@ SESSIONS = {"split", "query", "documents", "clicks"}
 class Layout:
     """How a log is laid out: its format, and our names of columns -> the file's.
 
-    `unread` is the column of impressions, if it is there and rows or pages are not read by it;
-    `time` that of the time of a page, if there is one.
+    `time` is the column of the time of a page, if there is one.
     """
 
     format: str
     columns: Mapping[str, str]
-    unread: str | None = None
     time: str | None = None
 
     def __str__(self) -> str:
@@ -123,9 +121,6 @@ class Layout:
         parts = [f"with {where}"] * bool(where) + ["positions by the order of rows"] * bool(order)
         if number := self.columns.get("page_count"):
             parts.append(f"a row for so many pages as {number!r} says")
-        if self.unread:
-            row = "row" if self.format == "rows" else "page"
-            parts.append(f"each {row} once, whatever {self.unread!r} says")
         return ", ".join([f"format {self.format!r}", *parts])
 
 
@@ -185,9 +180,8 @@ def recognised(
             read = {ours: known[ours] for ours in own} | given
             if name not in ("rows", "pages"):
                 return Layout(name, read)
-            shown, time = known.get("impressions"), read.pop("time", None) or known.get("time")
-            unread = None if shown in read.values() else shown
-            return Layout(name, read, unread, None if time in read.values() else time)
+            time = read.pop("time", None) or known.get("time")
+            return Layout(name, read, None if time in read.values() else time)
     if format is None and any(columns <= set(names) for columns in UBI):
         return Layout("ubi", given)
     if format is not None:  # Its reader says what is missing, by its own names.
