@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import twotowers as tt
+from tests.logs import clicked_rows
 from tests.running import ran
-from tests.simulated_logs import rows_of
 from twotowers.analysis.weights import Weights
 from twotowers.commands.main import main
 from twotowers.diagnosis import page
@@ -27,20 +27,13 @@ from twotowers.logs.numbering import Spill
 from twotowers.report import rendering
 from twotowers.root import ROOT
 
-
-def pages(number: int = 400, queries: int = 20) -> pd.DataFrame:
-    """A row per document: pages of three, whose documents change places."""
-    rng = np.random.default_rng(1)
-    query = rng.integers(queries, size=number)
-    documents = rng.permuted(np.tile(np.arange(3), (number, 1)), axis=1)
-    clicks = rng.random((number, 3)) < (documents + 1) / (4 * np.arange(1, 4))
-    return rows_of(query, documents, clicks)
+ROWS = clicked_rows(400, *(f"q{number}" for number in range(20)))
 
 
 @pytest.fixture
 def log(tmp_path):
     path = tmp_path / "log.csv"
-    pages().to_csv(path, index=False)
+    ROWS.to_csv(path, index=False)
     return path
 
 
@@ -149,9 +142,9 @@ def test_temporary_files_in_a_folder_of_any_name(tmp_path, monkeypatch, folder):
     # No file is left of it, whatever ends the process.
     assert [*(tmp_path / folder).iterdir()] == []
     found = tmp_path / "weights.csv"
-    log = tt.read_log(pages(), memory="1KB")
+    log = tt.read_log(ROWS, memory="1KB")
     tt.weights(log).write(found)
-    assert len(pd.read_csv(found)) == len(pages())
+    assert len(pd.read_csv(found)) == len(ROWS)
 
 
 STOPPED = """
@@ -205,8 +198,7 @@ CELLS = {
 
 
 def test_no_cell_of_a_csv_is_computed(tmp_path):
-    texts = dict(zip(map(str, range(20)), CELLS, strict=False))
-    log = tt.read_log(pages().astype({"query": str}).replace({"query": texts}))
+    log = tt.read_log(clicked_rows(400, *CELLS))
     out = tmp_path / "out.csv"
     tt.weights(log).write(out)
     assert {*CELLS.values()} <= set(pd.read_csv(out, dtype=str)["query"])
@@ -219,7 +211,7 @@ def test_no_cell_of_a_csv_is_computed(tmp_path):
 
 def test_a_suggested_command_is_one_for_a_shell(log):
     name = 'shown on; rm "x" $HOME'
-    table = pages().assign(**{name: "web"})
+    table = ROWS.assign(**{name: "web"})
     bias = [*BIAS, name]
     found = tt.diagnose(table, bias=bias)
     commands = re.findall(r"twotowers \w+ LOG .*?--out", json.dumps(str(found)))

@@ -92,11 +92,7 @@ def read_table(path: str | Path, types: Mapping[str, pa.DataType | None]) -> pa.
     """The columns of `types`."""
     with opened(path) as file:
         check_types(file.schema_arrow, types, path)
-        table = file.read(list(types))
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.null_count:
-            raise InputError(f"missing in {column.null_count} rows", path=path, field=name)
-    return table
+        return file.read(list(types))
 
 
 def write_batches(
