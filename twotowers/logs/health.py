@@ -81,9 +81,17 @@ class Health:
     @property
     def copied(self) -> str:
         """How much of the log is there again, if it is so much that it was copied; else ''."""
-        pages = self.pages or 0, self.lag, self.repeated or 0
-        if copies := _copied(*pages, self.twins or 0, self.alike or 0):
-            return copies
+        pages, repeated, twins, alike = (
+            each or 0 for each in (self.pages, self.repeated, self.twins, self.alike)
+        )
+        if self.lag and repeated > COPIED * pages:
+            far = f"{self.lag:,} page{'' if self.lag == 1 else 's'} further on"
+            return f"{repeated:,} of {pages:,} pages are there again, {far}"
+        if twins >= TELLING and alike > ALIKE * twins:
+            return (
+                f"Of {twins:,} rankings that were shown twice and had several clicks, {alike:,} "
+                "were clicked alike both times"
+            )
         return f"Every count is a multiple of {self.multiple}" if self.multiple > 1 else ""
 
 
@@ -129,23 +137,8 @@ def multiple(counts: np.ndarray, telling: float) -> int:
 
 def copied_lines(log: Log) -> Iterator[str]:
     """`Health.copied` of a log of pages as a question, if it was copied."""
-    if log.times is not None:  # Equal pages of one row have no order of time.
-        return
-    pages = _Hashed.of(log)
-    if copied := _copied(len(pages.page), *pages.repeated(), *pages.twins()):
+    if copied := health(log.count(), log).copied:
         yield f"{copied}: was the log appended, or written, more than once?"
-
-
-def _copied(pages: int, lag: int | None, repeated: int, twins: int, alike: int) -> str:
-    if lag and repeated > COPIED * pages:
-        many = "" if lag == 1 else "s"
-        return f"{repeated:,} of {pages:,} pages are there again, {lag:,} page{many} further on"
-    if twins >= TELLING and alike > ALIKE * twins:
-        return (
-            f"Of {twins:,} rankings that were shown twice and had several clicks, {alike:,} were "
-            "clicked alike both times"
-        )
-    return ""
 
 
 def pages_with_gaps(log: Log) -> tuple[int, int]:
