@@ -65,6 +65,8 @@ def test_little_memory_gives_the_same_answer():
     for name in ("estimate", "low", "high"):
         found, expected = (getattr(each.curve, name) for each in (small, large))
         np.testing.assert_allclose(found, expected, rtol=1e-8)
+    one, other = (each.feedback.test for each in (large, small))
+    np.testing.assert_allclose([other.value, other.p], [one.value, one.p], rtol=1e-8)
 
 
 def test_without_feedback_the_conditional_curve_stays():

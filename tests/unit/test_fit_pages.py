@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from twotowers.errors import InputError
 from twotowers.experiment.components import build_model
 from twotowers.files import blocks, distinct
 from twotowers.fitting.em import fit_counts, fit_em
@@ -209,18 +208,6 @@ def test_em_never_falls_and_ends_at_a_maximum(name, prior):
             moved = best.copy()
             moved[place] += step
             assert problem.objective(moved) <= value + 1e-6
-
-
-def test_a_wrong_expectation_is_noticed():
-    class Wrong(DynamicBayesian):
-        def credit_clicked(self, *args):
-            right = super().credit_clicked(*args)
-            return right | {"attraction": right["satisfaction"]}
-
-    _, statistics = statistics_of(HIDDEN["dbn"], 500)
-    wrong = Statistics(Wrong(), *list(vars(statistics).values())[1:])
-    with pytest.raises(InputError, match=r"Wrong.*fell"):
-        fit_em(wrong, iterations=50, tolerance=0)
 
 
 def counted_by_hand(name, pair, clicks, where):

@@ -5,10 +5,9 @@ import pytest
 from scipy.special import expit
 from scipy.stats import ttest_1samp
 
-from twotowers.analysis.tower_tests import hausman
+from twotowers.analysis.tower_tests import fit_tower, hausman
 from twotowers.errors import InputError
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
-from twotowers.fitting.feature_towers import fit_tower
 from twotowers.fitting.newton import fit_linear
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.identifiability.testing import single, together

@@ -7,13 +7,10 @@ from scipy.special import expit
 from tests.tasks import task_of
 from tests.training import short
 from twotowers.errors import InputError
-from twotowers.fitting.em import fit_em
 from twotowers.fitting.newton import fit_embedding, fit_linear
-from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics
 from twotowers.logs.counts import Counts
 from twotowers.methods import em, ips, newton
-from twotowers.methods.task import Split, Task, cells
+from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased
 from twotowers.towers.lane import Lane
@@ -118,16 +115,6 @@ def test_newton_reads_pairs_of_several_lists_or_the_features_of_places():
     (found,) = newton.fit(task_of(split, POSITIONS, tower="linear"))
     places = (each.reshape(-1, each.shape[-1]) for each in (features, SHOWN[0], CLICKED[0]))
     np.testing.assert_allclose(found.bias, fit_linear(*places).bias, atol=1e-9)
-
-
-def test_the_estimate_is_that_of_the_librarys_em_with_the_same_prior():
-    statistics = Statistics.of_cells(
-        PositionBased(), *cells(task().splits["train"], 0), pairs=30, positions=POSITIONS
-    )
-    (found,) = em.fit(task(), prior=3.0, prior_mean=0.25)
-    expected = fit_em(statistics, prior=Prior(2, 8), tolerance=1e-8)
-    for part, values in expected.parameters.items():
-        np.testing.assert_array_equal(found.estimate.parameters[part], values)
 
 
 TRAINING = short(

@@ -6,7 +6,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.own_kinds import write_own
 from tests.tasks import setting_of
 from tests.training import short
 from twotowers.claims.metrics import page_perplexities
@@ -128,25 +127,14 @@ def fit_parts(parts, **setting):
     return fit_setting(files, setting_of({"log": LOG, **setting}), seed=1)
 
 
-@pytest.mark.parametrize("model", ["dynamic_bayesian", "cascade", "dbn_in_mixture"])
-def test_a_model_of_users_who_stop_reads_no_gaps(model, tmp_path):
-    text = (
-        "from dataclasses import dataclass\n"
-        "from twotowers.models.dynamic_bayesian import DynamicBayesian\n"
-        "from twotowers.models.mixed import MixtureModel\n"
-        "from twotowers.models.position_based import PositionBased\n"
-        "@dataclass(frozen=True)\n"
-        "class Mixed(MixtureModel):\n"
-        "    components = (PositionBased(), DynamicBayesian())\n"
-    )
-    write_own(tmp_path, "own", "models", "dbn_in_mixture", text)
-    given = {"name": "fit", "log": LOG, "model": {"kind": model, "tower": "linear"},
+@pytest.mark.parametrize("kind", ["dynamic_bayesian", "cascade", "mixed"])
+def test_a_model_of_users_who_stop_reads_no_gaps(kind):
+    mixture = {"models": ["pbm", "dbn"]} if kind == "mixed" else {}
+    given = {"name": "fit", "log": LOG, "model": {"kind": kind, **mixture, "tower": "linear"},
              "training": short(learning_rate=0.1, batch=8, epochs=1)}  # fmt: skip
-    own = {"paper": "own", "root": tmp_path}
     with pytest.raises(InputError, match=r"model: model '.*' says nothing of pages with gaps"):
-        setting_of(given, own)
-    closed = {name: value for name, value in LOG.items() if name != "places"}
-    setting_of(given | {"log": closed}, own)
+        setting_of(given)
+    setting_of(given | {"log": {name: LOG[name] for name in LOG if name != "places"}})
 
 
 def test_a_log_is_divided_by_its_parts(parts):

@@ -45,10 +45,9 @@ def _double_precision():
 # Plain versions: one page, the documents that it shows, loops.
 
 
-def plain_sigmoid(f, c, w):
+def plain_sigmoid(f, c):
     terms = [
-        -wi * (ci * np.log(expit(fi)) + (1 - ci) * np.log(expit(-fi)))
-        for fi, ci, wi in zip(f, c, w, strict=True)
+        -ci * np.log(expit(fi)) - (1 - ci) * np.log(expit(-fi)) for fi, ci in zip(f, c, strict=True)
     ]
     return np.mean(terms) if len(terms) else 0.0
 
@@ -95,8 +94,8 @@ def plain_pairs(f, y, weigh, size=PLACES):
     return np.mean(terms) if terms else 0.0
 
 
-def plain_lambda(f, y, w):
-    return plain_pairs(f, y, lambda i, j, swap: w[i] * swap * abs(2.0 ** y[i] - 2.0 ** y[j]))
+def plain_lambda(f, y):
+    return plain_pairs(f, y, lambda i, j, swap: swap * abs(2.0 ** y[i] - 2.0 ** y[j]))
 
 
 def on_pages(plain, *columns, **options):
@@ -150,12 +149,10 @@ def with_rax(loss, *columns, **options):
 LABELS = CLICKS.astype(float)
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
-def test_sigmoid(weights):
-    loss = partial(sigmoid_loss, clicks=CLICKS, where=WHERE, weights=weights)
-    given = np.ones_like(SCORES) if weights is None else weights
-    check(loss, lambda f: on_pages(plain_sigmoid, f, LABELS, given))
-    theirs = with_rax(rax.pointwise_sigmoid_loss, SCORES, LABELS, weights=weights)
+def test_sigmoid():
+    loss = partial(sigmoid_loss, clicks=CLICKS, where=WHERE)
+    check(loss, lambda f: on_pages(plain_sigmoid, f, LABELS))
+    theirs = with_rax(rax.pointwise_sigmoid_loss, SCORES, LABELS)
     np.testing.assert_allclose(loss(SCORES), theirs, **CLOSE)
 
 
@@ -271,27 +268,15 @@ def test_attention_rank():
     np.testing.assert_allclose(slope, 0, **CLOSE)
 
 
-@pytest.mark.parametrize(("labels", "weights"), [(LABELS, WEIGHTS), (GRADES, None)])
-def test_lambda_rank(labels, weights):
-    given = np.ones_like(SCORES) if weights is None else weights
-    loss = partial(lambda_rank_loss, labels=labels, where=WHERE, weights=weights)
-    check(loss, lambda f: on_pages(plain_lambda, f, labels, given))
-
-    def swaps(scores, labels, *, where, segments, weights):
-        return rax.dcg_lambdaweight(scores, labels, where=where)
-
-    theirs = with_rax(
-        rax.pairwise_logistic_loss, SCORES, labels, weights=weights, lambdaweight_fn=swaps
-    )
-    np.testing.assert_allclose(loss(SCORES), theirs, **CLOSE)
-
-
-def test_lambda_rank_breaks_ties_as_rax_does():
-    tied = np.round(SCORES)
-    theirs = with_rax(
-        rax.pairwise_logistic_loss, tied, GRADES, lambdaweight_fn=rax.dcg_lambdaweight
-    )
-    np.testing.assert_allclose(lambda_rank_loss(tied, GRADES, where=WHERE), theirs, **CLOSE)
+@pytest.mark.parametrize("labels", [LABELS, GRADES])
+def test_lambda_rank(labels):
+    loss = partial(lambda_rank_loss, labels=labels, where=WHERE)
+    check(loss, lambda f: on_pages(plain_lambda, f, labels))
+    for scores in (SCORES, np.round(SCORES)):  # with ties, too
+        theirs = with_rax(
+            rax.pairwise_logistic_loss, scores, labels, lambdaweight_fn=rax.dcg_lambdaweight
+        )
+        np.testing.assert_allclose(loss(scores), theirs, **CLOSE)
 
 
 # Pairwise debiasing.

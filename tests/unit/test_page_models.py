@@ -12,7 +12,7 @@ from twotowers.errors import InputError
 from twotowers.experiment.components import build_model
 from twotowers.models.cascade import Cascade
 from twotowers.models.chances import Chance
-from twotowers.models.mixed import MixtureModel
+from twotowers.models.mixed import Mixed
 from twotowers.models.names import MODELS as NAMES
 from twotowers.models.page import lay_out
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
@@ -242,36 +242,22 @@ def test_a_second_click_of_the_cascade_model_has_the_chance_of_its_floor():
             Cascade(floor=floor)
 
 
-class Mixed(MixtureModel):
-    components = (MODELS["gctr"], MODELS["pbm"], MODELS["dbn"])
-
-
-class Examined(MixtureModel):
-    components = (MODELS["pbm"], MODELS["ubm"])
-
-
-class Continued(MixtureModel):
-    components = (MODELS["dcm"], MODELS["dbn"])
-
-
-class Unshared(MixtureModel):
-    components = (MODELS["dctr"], MODELS["dbn"])
-    shared = ()
+UNSHARED = Mixed(["dctr", "dbn"], shared=[])
 
 
 @pytest.mark.parametrize(
-    ("mixture", "own"),
+    ("model", "own"),
     [
-        (Mixed, {"gctr": {}, "pbm": {}, "dbn": {}}),
+        (Mixed(["gctr", "pbm", "dbn"]), {"gctr": {}, "pbm": {}, "dbn": {}}),
         # Both models have a part of this name, and the two parts are of different kinds.
-        (Examined, {"pbm": {"examination": 1}, "ubm": {"examination": 2}}),
-        (Continued, {"dcm": {"continuation": 1}, "dbn": {"continuation": 2}}),
-        (Unshared, {"dctr": {"attraction": 1}, "dbn": {"attraction": 2}}),
+        (Mixed(["pbm", "ubm"]), {"pbm": {"examination": 1}, "ubm": {"examination": 2}}),
+        (Mixed(["dcm", "dbn"]), {"dcm": {"continuation": 1}, "dbn": {"continuation": 2}}),
+        (UNSHARED, {"dctr": {"attraction": 1}, "dbn": {"attraction": 2}}),
     ],
 )
-def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction(mixture, own):
+def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction(model, own):
     """Eq. 5.12, against the enumeration of who it is, too."""
-    model, length, rng = mixture(), 4, np.random.default_rng(2)
+    length, rng = 4, np.random.default_rng(2)
     numbered = {f"{part}_{number}" for its in own.values() for part, number in its.items()}
     assert numbered <= set(model.parts)
     parts, left = drawn(model, length, rng), 1.0
@@ -290,40 +276,27 @@ def test_a_mixture_is_the_mean_of_its_models_and_shares_attraction(mixture, own)
 
 
 def test_a_mixture_shares_what_it_is_asked_to_if_kinds_agree():
-    class Same(MixtureModel):
-        components = (MODELS["pbm"], MODELS["rctr"])
-        shared = ("attraction", "examination")
-
-    class Different(MixtureModel):
-        components = (MODELS["pbm"], MODELS["ubm"])
-        shared = ("examination",)
-
-    class Nobody(MixtureModel):
-        components = (MODELS["rctr"], MODELS["gctr"])
-
-    assert set(Same().parts) == {"attraction", "examination", "share_1"}
+    same = Mixed(["pbm", "rctr"], shared=["attraction", "examination"])
+    assert set(same.parts) == {"attraction", "examination", "share_1"}
     with pytest.raises(InputError, match=r"examination is one per jump and one per position.*kind"):
-        Different()
+        Mixed(["pbm", "ubm"], shared=["examination"])
     with pytest.raises(InputError, match="no model has the part attraction"):
-        Nobody()
+        Mixed(["rctr", "gctr"])
 
 
 def test_examination_of_a_mixture_is_the_mean_of_its_models():
     """PBM examines with its own probability. DCTR examines everything."""
-
-    class Rated(MixtureModel):
-        components = (MODELS["pbm"], MODELS["dctr"])
-
+    rated = Mixed(["pbm", "dctr"])
     half = Chance.of(np.array([0.5, 0.5]))
     parts = {"attraction": half, "examination": Chance.of(np.array([0.8, 0.4]))}
-    found = Rated().examination({**parts, "share_1": Chance.of(0.25)}).value
+    found = rated.examination({**parts, "share_1": Chance.of(0.25)}).value
     np.testing.assert_allclose(found, [0.25 * 0.8 + 0.75, 0.25 * 0.4 + 0.75])
-    alone = [model.examination(parts).value for model in Rated.components]
+    alone = [model.examination(parts).value for model in rated.components]
     np.testing.assert_allclose(np.broadcast_to(alone[0], 2), [0.8, 0.4])
     np.testing.assert_allclose(np.broadcast_to(alone[1], 2), 1)
 
 
 def test_relevance_of_a_mixture_whose_models_share_nothing_is_the_mean_of_theirs():
-    parts = dict.fromkeys(Unshared().parts, 0.3) | {"attraction_1": 0.2, "attraction_2": 0.7}
-    relevance = Unshared().relevance({part: Chance.of(value) for part, value in parts.items()})
+    parts = dict.fromkeys(UNSHARED.parts, 0.3) | {"attraction_1": 0.2, "attraction_2": 0.7}
+    relevance = UNSHARED.relevance({part: Chance.of(value) for part, value in parts.items()})
     assert expit(relevance) == pytest.approx(0.3 * 0.2 + 0.7 * 0.7)

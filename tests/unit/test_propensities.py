@@ -65,6 +65,8 @@ def test_one_page_that_links_two_halves_is_named_as_a_bridge():
     assert found.frame().loc[2, "reason"].startswith("doubtful")
     weakest = found.strength.links.iloc[0]
     assert weakest[["one", "other", "share"]].tolist() == pytest.approx([0, 2, 1])
+    assert weakest["error"] == pytest.approx(found.strength.between, rel=0.01)
+    assert found.strength.halves.tolist() == [0, 0, 1]
     assert "nothing else ties the two" in str(found)
     assert found.frame().loc[2, "high"] / found.frame().loc[2, "low"] > 1000
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.validate.feedback import curves, simulate
+from benchmarks.validate.feedback import simulate
 from twotowers.analysis.feedback import LEVEL, moves_after_clicks
 from twotowers.fitting.sequential import Displays, fit_sequential
 
@@ -118,17 +118,6 @@ def test_factors_that_nothing_links_have_no_estimate():
     assert curve.reason[3] == "never shown"
 
 
-def test_a_ranker_that_learns_is_seen_and_the_sequential_curve_holds():
-    conditional, sequential, test = curves(
-        simulate(np.random.default_rng(1), feedback=1.0, rounds=30)[0], 1, users=False
-    )
-    truth = 1 / np.arange(1, 7)
-    assert test.p < LEVEL
-    assert test.low > 0
-    assert ((sequential.low <= truth) & (truth <= sequential.high)).mean() > 0.8
-    assert conditional.low[5] > truth[5]
-
-
 @pytest.mark.parametrize("ranker", ["rates", "drift", "walk"])
 def test_rankers_that_do_not_learn_raise_no_alarm(ranker):
     rejected = []
@@ -137,21 +126,3 @@ def test_rankers_that_do_not_learn_raise_no_alarm(ranker):
         displays = Displays.of_rows(log["pair"], log["factor"], log["click"], query=log["query"])
         rejected.append(moves_after_clicks(displays).p < LEVEL)
     assert sum(rejected) <= 4  # P(more) = .003 at 5 %
-
-
-def test_portions_of_queries_give_the_curve_and_the_test_of_the_whole():
-    log, _ = simulate(np.random.default_rng(5), queries=60, rounds=10, users=9, feedback=0.5)
-
-    def displays(rows):
-        query, user = log["query"][rows], log["user"][rows]
-        names = pd.DataFrame({"position": range(1, 7)})
-        own = (log[each][rows] for each in ("pair", "factor", "click"))
-        return Displays.of_rows(*own, query=query, user=user, names=names)
-
-    whole = displays(slice(None))
-    parts = [displays(log["query"] % 3 == each) for each in range(3)]
-    one, other = fit_sequential(whole), fit_sequential(parts)
-    for name in ("estimate", "error", "low", "high"):
-        np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-8)
-    first, second = moves_after_clicks(whole), moves_after_clicks(parts)
-    np.testing.assert_allclose([second.value, second.p], [first.value, first.p], rtol=1e-8)

@@ -41,30 +41,6 @@ def test_its_rank_is_theorem_1(rows):
     assert np.isfinite(found.resistance).tolist() == same.tolist()
 
 
-def test_one_page_between_two_halves_is_a_bridge():
-    rng = np.random.default_rng(0)
-    pair = np.repeat(np.arange(1_000), 6)
-    factor = rng.integers(3, size=len(pair)) + 3 * (pair % 2)
-    clicks = rng.random(len(pair)) < 0.4
-    first, second = [5_000, 5_000], [0, 3]
-    counts = PairCounts.of_arrays(
-        np.append(pair, first),
-        np.append(factor, second),
-        np.ones(len(pair) + 2),
-        np.append(clicks, [1, 1]),
-        factors=6,
-    )
-    found = strength(fit_conditional(counts).information)
-    assert found.components == 1
-    assert found.halves.tolist() in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
-    weakest = found.links.iloc[0]
-    assert (weakest["one"], weakest["other"]) == (0, 3)
-    assert weakest["share"] == pytest.approx(1)
-    assert weakest["error"] == pytest.approx(np.sqrt(2), rel=0.01)
-    assert found.between == pytest.approx(np.sqrt(2), rel=0.01)
-    assert found.links["share"][1:].max() < 0.8
-
-
 def test_resistances_are_those_of_a_chain_and_of_parallel_links():
     weights = np.zeros((3, 3))
     weights[0, 1] = weights[1, 0] = 10

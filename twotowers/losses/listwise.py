@@ -82,10 +82,8 @@ def dual_losses(
     clicks: jax.Array,
     *,
     where: jax.Array | None = None,
-    weights: jax.Array | None = None,
     highest: float = 10.0,
     normalised: Normalised = "not",
-    unclicked: Unclicked = "uniform",
 ) -> tuple[jax.Array, jax.Array]:
     """The two losses of the dual learning algorithm (Ai et al. 2018; Hager 2026, Eq. 3.6).
 
@@ -95,8 +93,8 @@ def dual_losses(
         ranking:       `softmax_loss` of f with weights o_1 / o
         examination:   `softmax_loss` of b with weights r_1 / r
 
-    Weights are at most `highest`, and constants in the gradient; those given multiply both. The
-    method minimises the sum. Ai et al. do not normalise. Hager (2026) does after weights.
+    Weights are at most `highest`, and constants in the gradient. The method minimises the sum.
+    Ai et al. do not normalise. Hager (2026) does after weights.
 
     Example:
         >>> f, b = jnp.zeros(2), jnp.log(jnp.array([0.8, 0.2]))
@@ -105,12 +103,10 @@ def dual_losses(
         2.7726 1.6094
     """
     where = jnp.ones(relevance.shape, bool) if where is None else where
-    given = {"where": where, "normalised": normalised, "unclicked": unclicked}
 
     def one(scores, other):
         ratios = ratios_to_first(other, where=where, highest=highest)
-        weighted = ratios if weights is None else ratios * weights
-        return softmax_loss(scores, clicks, weights=weighted, **given)
+        return softmax_loss(scores, clicks, where=where, weights=ratios, normalised=normalised)
 
     return one(relevance, examination), one(examination, relevance)
 

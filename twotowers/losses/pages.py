@@ -152,25 +152,21 @@ class Dual:
     """The sum of `listwise.dual_losses` of `TwoTowers`.
 
     Attributes:
-        highest, normalised, unclicked: as in `listwise.dual_losses`.
+        normalised: as in `listwise.dual_losses`.
         watched: what early stopping watches: "places", where the clicks of a page fall, which is
             the softmax loss of f + b; or "losses", this sum, as the published code does. Its
             weights change in training, so that the sums of two epochs are not comparable.
     """
 
-    highest: float = 10.0
     normalised: listwise.Normalised = "not"
-    unclicked: listwise.Unclicked = "uniform"
     watched: str = "places"
 
     def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
         logits = model.relevance(page.inputs, key), examination(model, page, key)
-        given = {
-            "where": page.where, "normalised": self.normalised, "unclicked": self.unclicked,
-        }  # fmt: skip
+        given = {"where": page.where, "normalised": self.normalised}
         if key is None and self.watched == "places":
             return listwise.softmax_loss(sum(logits), page.clicks, **given)
-        return sum(listwise.dual_losses(*logits, page.clicks, highest=self.highest, **given))
+        return sum(listwise.dual_losses(*logits, page.clicks, **given))
 
 
 def attention_rank(model, page: Page, key: jax.Array | None = None) -> jax.Array:
@@ -195,12 +191,10 @@ class PairwiseDebiasing:
 
     Attributes:
         form: "published", "paper" or "corrected".
-        highest: largest weight.
         batch: pages of a training step.
     """
 
     form: str = "corrected"
-    highest: float = 10.0
     batch: int = 256
 
     def __call__(self, model, page: Page, key: jax.Array | None = None) -> jax.Array:
@@ -212,7 +206,7 @@ class PairwiseDebiasing:
             tables = [table / table[0] for table in tables]
         ratios = [table[place] for table in tables]
         losses = pairwise.pairwise_debiasing_loss(
-            scores, page.clicks, *ratios, where=where, form=self.form, highest=self.highest
+            scores, page.clicks, *ratios, where=where, form=self.form
         )
         if self.form == "published":
             scale = self.batch / len(scores)

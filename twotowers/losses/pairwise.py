@@ -13,6 +13,9 @@ import jax.numpy as jnp
 
 from twotowers.losses.cells import softplus
 
+HIGHEST = 10.0
+"""The largest weight of pairwise debiasing."""
+
 
 class Pairs(NamedTuple):
     """The pairs of pages, each [..., documents, documents].
@@ -61,21 +64,16 @@ def mean_valid(values: jax.Array, pairs: Pairs) -> jax.Array:
 
 
 def lambda_rank_loss(
-    scores: jax.Array,
-    labels: jax.Array,
-    *,
-    where: jax.Array | None = None,
-    weights: jax.Array | None = None,
+    scores: jax.Array, labels: jax.Array, *, where: jax.Array | None = None
 ) -> jax.Array:
     """LambdaRank: the pairwise logistic loss, weighted by what a swap changes in DCG.
 
-        mean over pairs of w_i n |D_i - D_j| (2^y_i - 2^y_j) ln(1 + exp(f_j - f_i))
+        mean over pairs of n |D_i - D_j| (2^y_i - 2^y_j) ln(1 + exp(f_j - f_i))
 
     D is the discount 1 / log2(1 + rank) of the page sorted by f. It is a constant in the gradient.
     n is the length of the padded page, as in Rax. Labels y are clicks, whose gain 2^y - 1 is y, or
-    grades; w weighs the document that should be above, 1 if None. DCG is not normalised (Burges et
-    al. 2006; Hager 2026, Section 3.4). Arguments are [..., documents]; a page without pairs has the
-    loss 0.
+    grades. DCG is not normalised (Burges et al. 2006; Hager 2026, Section 3.4). Arguments are [...,
+    documents]; a page without pairs has the loss 0.
 
     Example:
         >>> loss = lambda_rank_loss(jnp.array([0.0, 1.0]), jnp.array([1, 0]))
@@ -85,7 +83,7 @@ def lambda_rank_loss(
     pairs = pairs_of(scores, labels, where)
     gains = 2 ** jnp.asarray(labels, scores.dtype)
     values = pairs.losses * pairs.swaps * (gains[..., :, None] - gains[..., None, :])
-    return mean_valid(values if weights is None else values * weights[..., :, None], pairs)
+    return mean_valid(values, pairs)
 
 
 def pairwise_debiasing_loss(
@@ -96,7 +94,6 @@ def pairwise_debiasing_loss(
     *,
     where: jax.Array | None = None,
     form: str = "corrected",
-    highest: float = 10.0,
 ) -> jax.Array:
     """Pairwise debiasing (Hu et al. 2019): LambdaRank with learnt ratios of clicks and non-clicks.
 
@@ -107,7 +104,7 @@ def pairwise_debiasing_loss(
     - "paper" (Hu et al. 2019, Section 4; Hager 2026, Eq. 3.7) minimises one function of f, t+, t-:
       mean of s_ij l_ij / (t+_i t-_j). Ratios are divided by those of the first position.
     - "corrected" keeps the two parts of the code. Ranking: mean of w_i v_j s_ij l_ij with
-      w_i = min(t+_1 / t+_i, highest) and v_j = min(t-_1 / t-_j, highest), constants for f.
+      w_i = min(t+_1 / t+_i, 10) and v_j = min(t-_1 / t-_j, 10), constants for f.
       Examination: mean of l_ij / (t+_i t-_j), with f constant.
     - "published" is the code. Both ratios are of the clicked document; ranking multiplies by them,
       1 / (w_i v_i), and divides the weighted gains by their ideal DCG. So on a page with one
@@ -132,7 +129,7 @@ def pairwise_debiasing_loss(
 
     def weights(ratios):
         given = jnp.take_along_axis(ratios, first, axis=-1) / ratios
-        return jax.lax.stop_gradient(jnp.where(where, given.clip(0, highest), 1))
+        return jax.lax.stop_gradient(jnp.where(where, given.clip(0, HIGHEST), 1))
 
     if form == "paper":
         both = positive[..., :, None] * negative[..., None, :]

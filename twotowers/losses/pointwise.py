@@ -41,24 +41,19 @@ def clipped_weights(propensities: jax.Array, *, highest: float = 10.0) -> jax.Ar
 
 
 def sigmoid_loss(
-    scores: jax.Array,
-    clicks: jax.Array,
-    *,
-    where: jax.Array | None = None,
-    weights: jax.Array | None = None,
+    scores: jax.Array, clicks: jax.Array, *, where: jax.Array | None = None
 ) -> jax.Array:
-    """Binary cross-entropy of clicks: mean of -w [c ln s(f) + (1 - c) ln(1 - s(f))], in nats.
+    """Binary cross-entropy of clicks: mean of -[c ln s(f) + (1 - c) ln(1 - s(f))], in nats.
 
     It is the naive loss if f is a relevance score, and that of two towers if f is relevance plus
-    bias (Hager 2026, Eq. 3.2 and 3.3). c may be a posterior in [0, 1]; w is 1 if None. Arguments
-    are [..., documents].
+    bias (Hager 2026, Eq. 3.2 and 3.3). c may be a posterior in [0, 1]. Arguments are [...,
+    documents].
 
     Example:
         >>> print(sigmoid_loss(jnp.array([0.0, 2.0]), jnp.array([0, 1])).round(4))
         0.41
     """
-    losses = softplus(scores) - jnp.asarray(clicks, scores.dtype) * scores
-    return mean_shown(losses if weights is None else weights * losses, where)
+    return mean_shown(softplus(scores) - jnp.asarray(clicks, scores.dtype) * scores, where)
 
 
 def inverse_propensity_loss(
@@ -67,12 +62,11 @@ def inverse_propensity_loss(
     *,
     where: jax.Array | None = None,
     weights: jax.Array | None = None,
-    floor: float = FLOOR,
 ) -> jax.Array:
     """Pointwise inverse propensity scoring: mean of -[w c ln s(f) + (1 - w c) ln(1 - s(f))].
 
     A click with w > 1 has a negative second term, so the loss has no lower bound. As published,
-    both probabilities are at least `floor`. Below it, the gradient is 0 (Bekker et al. 2019; Saito
+    both probabilities are at least `FLOOR`. Below it, the gradient is 0 (Bekker et al. 2019; Saito
     et al. 2020, Eq. 8; Hager 2026, Eq. 3.5). Weights are such as `clipped_weights`, 1 if None;
     arguments are [..., documents].
 
@@ -84,7 +78,7 @@ def inverse_propensity_loss(
         -2.59
     """
     # ln s(f) from softplus keeps its digits where s(f) is near 1.
-    lowest = jnp.log(floor)
+    lowest = jnp.log(FLOOR)
     chosen, passed = (jnp.maximum(-softplus(each), lowest) for each in (-scores, scores))
     weighted = jnp.asarray(clicks, scores.dtype) * (1.0 if weights is None else weights)
     return mean_shown(-(weighted * chosen + (1 - weighted) * passed), where)
@@ -96,7 +90,6 @@ def regression_em_loss(
     clicks: jax.Array,
     *,
     where: jax.Array | None = None,
-    weights: jax.Array | None = None,
 ) -> jax.Array:
     """Regression EM (Wang et al. 2018): cross-entropy to the posteriors of both hidden events.
 
@@ -119,7 +112,6 @@ def regression_em_loss(
         chance = clicks + (1 - clicks) * jax.nn.sigmoid(one - softplus(other))
         return jax.lax.stop_gradient(chance)
 
-    given = {"where": where, "weights": weights}
-    return sigmoid_loss(relevance, posterior(relevance, examination), **given) + sigmoid_loss(
-        examination, posterior(examination, relevance), **given
+    return sigmoid_loss(relevance, posterior(relevance, examination), where=where) + sigmoid_loss(
+        examination, posterior(examination, relevance), where=where
     )

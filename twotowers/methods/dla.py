@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from twotowers.losses.listwise import ABSENT, Normalised, Unclicked
+from twotowers.losses.listwise import ABSENT, Normalised
 from twotowers.losses.pages import Dual
 from twotowers.methods.descent import descend, towers_of
 from twotowers.methods.page_losses import count_losses, fitted_of, train
@@ -30,24 +30,20 @@ HIGHEST = 10.0
 
 
 def fit(
-    task: Task,
-    *,
-    normalised: Normalised = "not",
-    unclicked: Unclicked = "uniform",
-    watched: Literal["places", "losses"] = "places",
+    task: Task, *, normalised: Normalised = "not", watched: Literal["places", "losses"] = "places"
 ) -> list[Fitted]:
     """Fit both towers of every lane by gradient descent. Weights of clicks are at most 10.
 
     Args:
         task: its model's click probability is not used.
-        normalised, unclicked: of pages; see `twotowers.losses.listwise.softmax_loss`. The code of
-            Hager (2026) normalises "after".
+        normalised: of pages; see `twotowers.losses.listwise.softmax_loss`. The code of Hager
+            (2026) normalises "after".
         watched: of pages, the loss that early stopping watches: see `twotowers.losses.pages.Dual`.
             The code of Hager (2026) watches "losses".
     """
     lanes = range(len(task.lanes))
     if task.splits["train"].sessions is not None:
-        loss = Dual(normalised=normalised, unclicked=unclicked, watched=watched)
+        loss = Dual(normalised=normalised, watched=watched)
         result = train(task, towers_of(task, Additive()), loss)
         towers = [result.model(lane) for lane in lanes]
     else:

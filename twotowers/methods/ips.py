@@ -29,7 +29,7 @@ from twotowers.methods.page_losses import (
     train,
     weights_of,
 )
-from twotowers.methods.propensities import TRUE, Clip, Known, propensities_of, weighed
+from twotowers.methods.propensities import TRUE, Known, propensities_of, weighed
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.document_rate import DocumentRate
 from twotowers.towers.lane import Lanes
@@ -43,18 +43,17 @@ def fit(
     *,
     weighting: Lanes[Literal["none", "impressions", "queries"]] = "none",
     propensities: Known = TRUE,
-    highest_weight: Clip = 10.0,
 ) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.
 
     Args:
         task: its model's click probability is not used.
         weighting: of cells; see `twotowers.methods.likelihood.fit`.
-        propensities: see `twotowers.methods.propensities.propensities_of`.
-        highest_weight: of pages, the largest weight of a click; 10 is the published clip at .1.
+        propensities: see `twotowers.methods.propensities.propensities_of`. Of pages, weights are at
+            most 10, the published clip at .1.
     """
     if task.splits["train"].sessions is not None:
-        return _fit_pages(task, weighting, propensities, highest_weight)
+        return _fit_pages(task, weighting, propensities)
     given = replace(weighed(task, propensities), model=DocumentRate())
     return [
         replace(
@@ -70,8 +69,8 @@ def fit(
     ]
 
 
-def _fit_pages(task: Task, weighting, propensities: Known, highest: float) -> list[Fitted]:
-    weights = weights_of(task, propensities, highest)
+def _fit_pages(task: Task, weighting, propensities: Known) -> list[Fitted]:
+    weights = weights_of(task, propensities)
     model = relevance_of(task)
     result = train(task, model, inverse_propensity, weighting, given=lambda split: weights)
     fitted = []

@@ -65,12 +65,12 @@ def relevance_of(task: Task) -> ListTower:
     return ListTower(towers_of(task, DocumentRate()).relevance)
 
 
-def weights_of(task: Task, propensities: str, highest: float) -> np.ndarray | None:
-    """[lanes, positions] weights of clicks, at most `highest`; None for the propensities "none"."""
+def weights_of(task: Task, propensities: str) -> np.ndarray | None:
+    """[lanes, positions] weights of clicks, at most 10; None for the propensities "none"."""
     if propensities == NONE:
         return None
     theta = [propensities_of(task, log, propensities) for log, _ in task.lanes]
-    return np.stack([clipped_weights(each, highest=highest) for each in theta])
+    return np.stack([clipped_weights(each) for each in theta])
 
 
 def count_losses(task: Task) -> list[CountLoss]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from twotowers.errors import InputError
 from twotowers.methods.harvesting import Estimator, harvested
@@ -15,8 +14,6 @@ from twotowers.methods.task import Split, Task
 NONE, TRUE = "none", "true"
 """No weights, and the examination probabilities of the simulated user."""
 Known = Literal["true"] | Estimator
-Clip = Annotated[float, Field(ge=1, le=1e9)]
-"""The largest weight of a click."""
 
 
 def weighed(task: Task, propensities: Known) -> Task:

@@ -13,7 +13,7 @@ from twotowers.losses.listwise import Normalised, Unclicked
 from twotowers.losses.pages import Softmax
 from twotowers.methods.descent import descend
 from twotowers.methods.page_losses import count_losses, fitted_of, relevance_of, train, weights_of
-from twotowers.methods.propensities import NONE, Clip, Known, weighed
+from twotowers.methods.propensities import NONE, Known, weighed
 from twotowers.methods.task import Fitted, Task
 
 TRAINS = True
@@ -26,20 +26,19 @@ def fit(
     propensities: Literal["none"] | Known = NONE,
     normalised: Normalised = "not",
     unclicked: Unclicked = "uniform",
-    highest_weight: Clip = 10.0,
 ) -> list[Fitted]:
     """Fit the relevance tower of every lane by gradient descent.
 
     Args:
         task: its model's click probability is not used.
         propensities: "none" gives every click the weight 1, the naive loss. Other values are as in
-            `twotowers.methods.propensities`.
+            `twotowers.methods.propensities`. Of pages, weights are at most 10, the published clip
+            at .1.
         normalised, unclicked: of pages; see `twotowers.losses.listwise.softmax_loss`.
-        highest_weight: of pages, the largest weight of a click; 10 is the published clip at .1.
     """
     model = relevance_of(task)
     if task.splits["train"].sessions is not None:
-        weights = weights_of(task, propensities, highest_weight)
+        weights = weights_of(task, propensities)
         loss = Softmax(normalised=normalised, unclicked=unclicked)
         result = train(task, model, loss, given=lambda split: weights)
     else:

@@ -11,7 +11,7 @@ The formulas accept NumPy and JAX arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -178,10 +178,12 @@ def certain(like: Array) -> Chance:
 def over_positions(step: Callable, start, columns):
     """Scan along the last axis in order, and stack what `step` returns at each position.
 
-    `step`: (carry, column) -> (carry, found), for NumPy and JAX arrays. Columns are a pytree
-    (tuples and dictionaries) of arrays [..., K]; a column is the same tree with arrays [...].
+    `step`: (carry, column) -> (carry, found), for NumPy and JAX arrays. Columns are arrays [..., K]
+    in tuples, which may be in tuples; a column is the same of arrays [...].
     """
-    if any(numbers_of(leaf) is not np for leaf in _leaves(columns)):
+    leaves: list[Array] = []
+    _map(leaves.append, columns)
+    if any(numbers_of(leaf) is not np for leaf in leaves):
         # Imported here because simulations run without JAX. `scan` compiles the body once.
         import jax
 
@@ -190,29 +192,18 @@ def over_positions(step: Callable, start, columns):
         found = jax.lax.scan(step, start, first)[1]
         return jax.tree.map(lambda leaf: numbers.moveaxis(leaf, 0, -1), found)
     carry, found = start, []
-    for place in range(next(_leaves(columns)).shape[-1]):
+    for place in range(leaves[0].shape[-1]):
         carry, one = step(carry, _map(lambda leaf, k=place: leaf[..., k], columns))
         found.append(one)
     return _map(lambda *each: np.moveaxis(np.stack(each), 0, -1), *found)
 
 
-def _leaves(tree) -> Iterator[Array]:
-    """The arrays in a tree of tuples and dictionaries."""
-    if isinstance(tree, tuple | dict):
-        for branch in tree.values() if isinstance(tree, dict) else tree:
-            yield from _leaves(branch)
-    else:
-        yield tree
-
-
 def _map(function: Callable, tree, *others):
     """Apply a function to each array of a tree and the arrays at the same place in `others`."""
-    if isinstance(tree, dict):
-        return {key: _map(function, tree[key], *(each[key] for each in others)) for key in tree}
-    if isinstance(tree, tuple):
-        branches = [_map(function, *each) for each in zip(tree, *others, strict=True)]
-        return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)
-    return function(tree, *others)
+    if not isinstance(tree, tuple):
+        return function(tree, *others)
+    branches = [_map(function, *each) for each in zip(tree, *others, strict=True)]
+    return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)
 
 
 def log_sigmoid(logits: Array) -> Array:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import ClassVar
 
 from twotowers.errors import InputError
 from twotowers.models.chances import Chance, certain, log_sum_over, numbers_of
@@ -16,35 +15,41 @@ from twotowers.models.protocol import ONCE, ClickModel, PageModel
 
 
 @dataclass(frozen=True)
-class MixtureModel(PageModel):
+class Mixed(PageModel):
     """P(clicks) = sum over m of P(m) P(clicks | model m) (Hager 2026, Eq. 5.12 with temperature 1).
 
-    The parts `share_1`, `share_2`, ... give P(m): `share_m` is the probability of model m if it is
-    none of those before it, so P(2) = (1 - share_1) share_2, and the last model has the rest. The
-    temperature of Eq. 5.12 divides the models' log-likelihoods. With any value other than 1 the sum
-    is no likelihood and gives no click probability, so it is 1 here.
-
-    A subclass gives `components`, and `shared` if it is not attraction alone. Any other part that
-    several models have is one per model: model m has `examination_m`.
+    The models are of the ten click models: `pbm+dbn` for short. The parts `share_1`, `share_2`, ...
+    give P(m): `share_m` is the probability of model m if it is none of those before it, so P(2) =
+    (1 - share_1) share_2, and the last model has the rest. The temperature of Eq. 5.12 divides the
+    models' log-likelihoods. With any value other than 1 the sum is no likelihood and gives no click
+    probability, so it is 1 here. A part that several models have and do not share is one per model:
+    model m has `examination_m`.
 
     Attributes:
-        components: the models that are mixed, two or more.
+        models: their names, two or more.
         shared: names of parts that are the same for all models which have them; () if none is.
 
     Example:
-        >>> from twotowers.models.dependent_click import DependentClick
-        >>> from twotowers.models.dynamic_bayesian import DynamicBayesian
-        >>> class Mixed(MixtureModel):
-        ...     components = (DependentClick(), DynamicBayesian())
-        >>> list(Mixed().parts)
+        >>> list(Mixed(["dcm", "dbn"]).parts)
         ['attraction', 'continuation_1', 'satisfaction', 'continuation_2', 'share_1']
+        >>> list(Mixed(["pbm", "dctr"], shared=[]).parts)
+        ['attraction_1', 'examination', 'attraction_2', 'share_1']
     """
 
-    ABSTRACT: ClassVar = True
-    components: ClassVar[Sequence[ClickModel]]
-    shared: ClassVar[Sequence[str]] = ("attraction",)
+    models: Sequence[str]
+    shared: Sequence[str] = field(default=("attraction",), kw_only=True)
 
     def __post_init__(self):
+        known = {**MODELS, **{name: name for name in MODELS.values()}}
+        if len(self.models) < 2 or not {*self.models} <= {*known}:
+            raise InputError(
+                f"{list(self.models)}",
+                field="models",
+                expected=f"two or more of {', '.join(MODELS)}",
+            )
+        # JSON and YAML have lists, and a model is compared by its hash.
+        for name in ("models", "shared"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         for part in self.shared:
             kinds = {model.parts[part] for model in self.components if part in model.parts}
             if len(kinds) != 1:
@@ -52,9 +57,14 @@ class MixtureModel(PageModel):
                     f"{part} is {' and '.join(f'one per {kind}' for kind in sorted(kinds))}"
                     if kinds
                     else f"no model has the part {part}",
-                    field=f"{type(self).__name__}.shared",
+                    field="shared",
                     expected="parts that the models have in one kind",
                 )
+
+    @cached_property
+    def components(self) -> tuple[ClickModel, ...]:
+        """The models."""
+        return tuple(map(_model, self.models))
 
     @property
     def parts(self) -> Mapping[str, str]:
@@ -136,45 +146,6 @@ def _mean(chances: Sequence[Chance], weights: Sequence) -> Chance:
         for column in zip(*chances, strict=True)
     )
     return Chance(*sums)
-
-
-@dataclass(frozen=True)
-class Mixed(MixtureModel):
-    """A mixture of some of the ten click models: `pbm+dbn` for short (Hager 2026, Listing 5.5).
-
-    Attributes:
-        models: their names, two or more.
-        shared: names of parts that are the same for all models which have them.
-
-    Example:
-        >>> list(Mixed(["pbm", "dbn"]).parts)
-        ['attraction', 'examination', 'satisfaction', 'continuation', 'share_1']
-        >>> list(Mixed(["pbm", "dctr"], shared=[]).parts)
-        ['attraction_1', 'examination', 'attraction_2', 'share_1']
-    """
-
-    models: Sequence[str]
-    shared: Sequence[str] = field(  # pyrefly: ignore[bad-override]
-        default=("attraction",), kw_only=True
-    )
-
-    def __post_init__(self) -> None:
-        known = {**MODELS, **{name: name for name in MODELS.values()}}
-        if len(self.models) < 2 or not {*self.models} <= {*known}:
-            raise InputError(
-                f"{list(self.models)}",
-                field="models",
-                expected=f"two or more of {', '.join(MODELS)}",
-            )
-        # JSON and YAML have lists, and a model is compared by its hash.
-        for name in ("models", "shared"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        super().__post_init__()
-
-    @cached_property
-    def components(self) -> tuple[ClickModel, ...]:  # pyrefly: ignore[bad-override]
-        """The models."""
-        return tuple(map(_model, self.models))
 
 
 def _model(name: str) -> ClickModel:
