@@ -9,7 +9,7 @@ from tests.simulated_logs import cells_of
 from tests.unit.simulated import POSITIONS, WIDTH, policies, read, simulated, write_world
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask, pad
-from twotowers.fitting.newton import fit_embedding, fit_linear
+from twotowers.fitting.newton import fit_embedding
 from twotowers.logs import counts as counts_module
 from twotowers.logs import simulated_sessions
 from twotowers.logs.simulated_sessions import counts_of
@@ -170,18 +170,6 @@ def test_newton_is_the_exact_optimum_of_the_sessions_counts(folder, pages):
         ).sum()
         assert fitted.cell_losses(train).sum() < at_truth
         assert np.isfinite(fitted.values["nll"])
-
-
-def test_newton_of_a_linear_tower(folder, pages):
-    task = task_of(folder, pages, lanes=[(3, {})], tower="linear")
-    train = task.splits["train"]
-    (fitted,) = newton.fit(task)
-    counts = train.counts.of_log(3)
-    exact = fit_linear(
-        train.inputs[train.where], counts.impressions[train.where], counts.clicks[train.where]
-    )
-    np.testing.assert_allclose(fitted.bias, exact.bias, atol=1e-6)
-    np.testing.assert_allclose(fitted.scores(train.inputs)[train.where], exact.relevance, atol=1e-6)
 
 
 def test_newton_is_the_same_on_listed_cells(folder, pages, monkeypatch):

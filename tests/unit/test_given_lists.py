@@ -11,13 +11,12 @@ from twotowers.errors import InputError
 from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.given import read_lists
-from twotowers.fitting.alternating import LeastSquares
 from twotowers.fitting.pair_counts import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import of_recovery
 from twotowers.logs.counts import Counts
-from twotowers.methods.alternation import by_rule, fit, rates_of, starts_of
+from twotowers.methods.alternation import fit, rates_of, starts_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.position_based import PositionBased
 
@@ -170,14 +169,6 @@ def task(model=None, lists=((0, 1, 2), (1, 2, 0)), **changes) -> Task:
     )
     given = {"model": model or PositionBased(), "seed": 1, "logs": [{"views": 1000.0}]}
     return task_of(split, positions, **given | changes)
-
-
-def test_alternation_recovers_exact_rates():
-    (found,) = by_rule(task(), LeastSquares(), steps=20_000)
-    np.testing.assert_allclose(np.exp(found.bias - found.bias[0]), [1, 0.5, 0.25], rtol=1e-3)
-    scores = found.scores(np.arange(3))
-    np.testing.assert_allclose(scores / scores[0], RELEVANCE / RELEVANCE[0], rtol=1e-3)
-    assert found.values["click_mse"] < 1e-9
 
 
 def test_cells_of_dense_counts_are_the_same_rates():

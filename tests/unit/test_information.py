@@ -8,7 +8,7 @@ from tests.unit.test_fit_pages import HIDDEN, LENGTH, PAIRS, SEEN, log_of, stati
 from twotowers.fitting import information
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
-from twotowers.fitting.prior import Prior
+from twotowers.fitting.prior import NOTHING, Prior
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.fitting.steps import EMState
 from twotowers.models.document_rate import DocumentRate
@@ -67,19 +67,25 @@ def test_errors_of_what_is_seen_are_those_of_rates(name):
         assert (each.high[np.isnan(rate)] == 1).all()
 
 
+def rates(shown, clicked, prior=NOTHING):
+    """Intervals of click rates of documents: [documents] impressions and clicks."""
+    shown, clicked = np.asarray(shown), np.asarray(clicked)
+    size, document = len(shown), np.arange(len(shown))
+    cells = Statistics.of_cells(
+        DocumentRate(), document, document * 0, shown, clicked, pairs=size, positions=1
+    )
+    return fit_counts(cells, prior=prior).intervals["attraction"]
+
+
 def test_an_interval_at_the_edge_is_one_sided_and_exact():
     """It ends where so many trials without a success have a probability of .05."""
-    shown, clicked = np.array([30, 30, 4]), np.array([0, 30, 2])
-    cells = Statistics.of_cells(
-        DocumentRate(), np.arange(3), np.zeros(3, int), shown, clicked, pairs=3, positions=1
-    )
-    found = intervals(cells, fit_counts(cells).parameters)["attraction"]
+    found = rates([30, 30, 4], [0, 30, 2])
     end = brentq(lambda p: (1 - p) ** 30 - 0.05, 0, 1)
     assert (found.low[0], found.high[1]) == (0, 1)
     assert found.high[0] == pytest.approx(end, rel=1e-4)
     assert found.low[1] == pytest.approx(1 - end, rel=1e-4)
     np.testing.assert_allclose(found.error, [1 / 30, 1 / 30, 0.25], rtol=1e-4)
-    np.testing.assert_array_equal(found.impressions, shown)
+    np.testing.assert_array_equal(found.impressions, [30, 30, 4])
     assert 0 < found.low[2] < 0.5 < found.high[2] < 1
 
 
@@ -105,38 +111,18 @@ def test_a_hidden_edge_has_the_slope_of_the_likelihood():
 
 
 def test_a_prior_counts_with_what_it_imagines():
-    cells = Statistics.of_cells(
-        DocumentRate(),
-        np.zeros(1, int),
-        np.zeros(1, int),
-        np.array([20]),
-        np.array([0]),
-        pairs=1,
-        positions=1,
-    )
-    found = fit_counts(cells, prior=Prior(1, 5)).intervals["attraction"]
-    rate = 1 / 25
+    found, rate = rates([20], [0], Prior(1, 5)), 1 / 25
     assert found.error[0] == pytest.approx(np.sqrt(rate * (1 - rate) / 25), rel=1e-5)
     assert found.low[0] > 0
     # Five failures are as if the document had been shown five times more.
-    edge = fit_counts(cells, prior=Prior(0, 5)).intervals["attraction"]
+    edge = rates([20], [0], Prior(0, 5))
     assert edge.high[0] == pytest.approx(1 - 0.05 ** (1 / 25), rel=1e-4)
 
 
 @pytest.mark.parametrize("rate", [5e-7, 1e-7, 1 - 5e-7])
 def test_intervals_of_rare_clicks_hold_the_truth(rate):
-    shown, size = 1e8, 1000
-    clicked = np.random.default_rng(0).binomial(int(shown), rate, size)
-    cells = Statistics.of_cells(
-        DocumentRate(),
-        np.arange(size),
-        np.zeros(size, int),
-        np.full(size, shown),
-        clicked,
-        pairs=size,
-        positions=1,
-    )
-    found = fit_counts(cells).intervals["attraction"]
+    shown = np.full(1000, 1e8)
+    found = rates(shown, np.random.default_rng(0).binomial(shown.astype(int), rate))
     assert np.mean((found.low <= rate) & (rate <= found.high)) > 0.92
 
 

@@ -39,25 +39,17 @@ def fitted(users):
     return tt.fit(users["log"], model, features=users["features"], seeds=[0, 1])
 
 
-@pytest.mark.parametrize("kind", ["pbm", "ubm"])
-def test_finds_relevance_and_bias(users, fitted, kind):
-    given = {"features": users["features"]}
-    own = (
-        fitted
-        if kind == "pbm"
-        else tt.fit(users["log"], tt.TwoTower("linear", click_model=kind), **given)
-    )
-    assert _agreement(own, users) > 0.98
-    assert (own.gains[["constant", "ranks"]] > 0).all(axis=None)
-    predicted, drawn = own.predict(users["log"]), own.sample(users["log"], seed=4)
+def test_finds_relevance_and_bias(users, fitted):
+    assert _agreement(fitted, users) > 0.98
+    assert (fitted.gains[["constant", "ranks"]] > 0).all(axis=None)
+    predicted, drawn = fitted.predict(users["log"]), fitted.sample(users["log"], seed=4)
     assert (drawn["document"] == predicted["document"]).all()
     several = drawn.groupby("position")["click"].agg(["mean", "size"])
     chance = predicted.groupby("position")["probability"].mean()
     error = np.sqrt(chance * (1 - chance) / several["size"])
     assert (np.abs(several["mean"] - chance) < 4 * error).all()
-    if kind == "pbm":
-        bias = own.examination().groupby("position")["estimate"].mean()
-        np.testing.assert_allclose(np.exp(bias), EXAMINED, rtol=0.15)
+    bias = fitted.examination().groupby("position")["estimate"].mean()
+    np.testing.assert_allclose(np.exp(bias), EXAMINED, rtol=0.15)
 
 
 def test_counted_and_read_by_pages_alike(users, fitted):

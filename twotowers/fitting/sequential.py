@@ -18,7 +18,7 @@ K moments for K - 1 ratios are solved by the generalised method of moments (Hans
 weights are the inverse of the covariance of the queries' moments.
 
 Two things bias it: clicks that depend on the pair's earlier clicks by themselves (users who come
-back), and displays that come again only if they were clicked. `Displays.returns` shows the second.
+back), and displays that come again only if they were clicked.
 """
 
 from __future__ import annotations
