@@ -118,11 +118,6 @@ def test_growth_is_that_of_logs_that_are_drawn_longer():
     assert proportion > 5
 
 
-def test_growth_where_documents_are_seen_often_is_in_proportion():
-    counts = PairCounts.of_arrays([0, 0, 1, 1], [0, 1, 0, 1], [900] * 4, [400, 200, 90, 45])
-    assert growth_of(counts, fit_conditional(counts)) == pytest.approx([1, 1], abs=0.01)
-
-
 @pytest.mark.parametrize(("factors", "steps"), [(1, 3), (2, 0)])
 def test_no_swap_is_an_empty_table(factors, steps):
     swaps = best_swaps(np.zeros((factors,) * 2), np.ones(factors), 0.1, pages=10, steps=steps)
