@@ -25,7 +25,6 @@ from twotowers.datasets.preprocess import preprocess_ultra
 from twotowers.datasets.sources import Source, resolve, source
 from twotowers.errors import InputError
 from twotowers.files.rankings import read_rankings
-from twotowers.logs.observed_pages import observed_splits
 from twotowers.logs.sessions import seen_in
 from twotowers.root import ROOT
 from twotowers.splits import LOG, SPLITS
@@ -196,10 +195,6 @@ def test_a_click_log_of_ones_own_is_parsed(tmp_path, capfd, form, reading, cells
     said = Path(now.log[0]).read_text()
     assert all(f"{what.replace('_', ' ')}: {number}\n" in said for what, number in left_out.items())
     assert [each.name for each in path.parent.iterdir()] == ["log.parquet"]
-    _, counts = observed_splits(
-        path, {"train": 0.5, "validation": 0.25, "test": 0.25}, positions=2, seed=0
-    )
-    assert sum(int(part.clicks.sum()) for part in counts.values()) == sum(row[-1] for row in cells)
 
 
 def test_cells_of_several_parts_are_added_up_by_bias_features(tmp_path):

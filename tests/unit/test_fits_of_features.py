@@ -16,9 +16,7 @@ from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG
 from twotowers.standins.uva import WIDTH, generate_annotations, generate_documents, generate_pages
 
 SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}
-REAL = read(AnyLog, {
-    "from": "dataset", "dataset": "uva", "record": "sessions", "features": True, "split": SHARES,
-})  # fmt: skip
+REAL = read(AnyLog, {"from": "dataset", "dataset": "uva", "features": True, "split": SHARES})
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from twotowers.claims.metrics import page_perplexities
 from twotowers.errors import InputError
 from twotowers.experiment.observed import Portion
 from twotowers.jobs.fit import fit_setting
-from twotowers.logs.observed_pages import divide_parts, observed_pages
+from twotowers.logs.observed_pages import divide_parts, divided, observed_pages
 from twotowers.logs.sessions import write_sessions
 from twotowers.standins.baidu import Law, World
 from twotowers.standins.baidu_files import write_part
@@ -56,6 +56,19 @@ def test_the_division_holds_every_page_once(tmp_path):
     assert counts.clicks.sum() == (train.clicks & train.where).sum()
     again = observed_pages(tmp_path / "log.parquet", SHARES, positions=3, seed=0)
     np.testing.assert_array_equal(again.sessions["test"].query, found.sessions["test"].query)
+
+
+def test_division_of_counts_in_distribution():
+    """Impressions are multinomial. Clicks keep their rate."""
+    shown, clicked = np.full(2000, 50), np.full(2000, 20)
+    parts = divided(shown, clicked, SHARES, rng=np.random.default_rng(0))
+    for split, share in SHARES.items():
+        size, clicks = parts[split]
+        assert size.mean() == pytest.approx(50 * share, rel=0.02)
+        assert size.var() == pytest.approx(50 * share * (1 - share), rel=0.15)
+        assert clicks.mean() == pytest.approx(20 * share, rel=0.03)
+    np.testing.assert_array_equal(sum(size for size, _ in parts.values()), shown)
+    np.testing.assert_array_equal(sum(clicks for _, clicks in parts.values()), clicked)
 
 
 @pytest.mark.parametrize("owned", [True, False])
@@ -116,7 +129,7 @@ PORTIONS = {
 }
 DIVISION = {split: Portion(**portion) for split, portion in PORTIONS.items()}
 LOG = {
-    "name": "log", "from": "dataset", "dataset": "d", "record": "sessions", "features": True,
+    "name": "log", "from": "dataset", "dataset": "d", "features": True,
     "places": "positions", "positions": 22, "split": PORTIONS,
 }  # fmt: skip
 

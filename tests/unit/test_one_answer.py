@@ -12,7 +12,7 @@ from twotowers.fits.models import model_of
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.names import MODELS
-from twotowers.standins.logs import generate_pages
+from twotowers.standins.wscd import generate_pages
 
 POSITIONS = 10
 SHARES = {"train": 0.7, "validation": 0.1, "test": 0.2}
@@ -27,7 +27,7 @@ TOLERANCE = 1e-10
 
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory):
-    """A sessions file: pages of the stand-in for Yandex's log."""
+    """A sessions file: pages of the stand-in for WSCD-2012."""
     path = tmp_path_factory.mktemp("log") / "sessions.parquet"
     write_sessions(path, generate_pages(sessions=300, seed=1))
     return path
@@ -47,8 +47,7 @@ def by_yaml(sessions, model, prior):
         "model": {"kind": MODELS.get(model, model), "tower": "embedding"},
         "method": {**method, "prior": strength, "prior_mean": mean},
         "log": {
-            "from": "dataset", "dataset": "any", "record": "sessions", "split": SHARES,
-            "positions": POSITIONS,
+            "from": "dataset", "dataset": "any", "split": SHARES, "positions": POSITIONS,
         },
     }  # fmt: skip
     found = fit_setting({"log": sessions}, setting_of(setting), seed=SEED)

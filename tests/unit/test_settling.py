@@ -286,7 +286,7 @@ def test_users_of_several_kinds_are_lanes_and_a_job_depends_on_the_files_of_all(
 
 
 DESCRIBED = {
-    "from": "dataset", "dataset": "baidu_ultr_uva", "record": "sessions", "features": True,
+    "from": "dataset", "dataset": "baidu_ultr_uva", "features": True,
     "split": {"train": 0.5, "validation": 0.25, "test": 0.25},
 }  # fmt: skip
 
@@ -314,9 +314,6 @@ def test_a_real_log_of_documents_with_features(load, monkeypatch):
     without = {key: value for key, value in DESCRIBED.items() if key != "features"}
     with pytest.raises(InputError, match=r"reads features, and this log has none.*features: true"):
         paper(without, "deep_cross")
-    cells = {key: value for key, value in DESCRIBED.items() if key != "record"}
-    with pytest.raises(InputError, match=r"documents with features needs .*record: sessions"):
-        paper(cells, "deep_cross")
     with pytest.raises(InputError, match="features: unknown setting"):
         paper(simulated | {"features": True}, "deep_cross")
 

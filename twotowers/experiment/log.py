@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -170,17 +170,6 @@ class Log(Config):
     def checkpoint(self, seed: int) -> str | None:
         """A file that keeps the state of a training, by the fit's seed; None if nothing does."""
         return None
-
-
-class Recorded(Log):
-    """A log whose setting `record` chooses whether counts of cells are kept, or sessions."""
-
-    record: Literal["cells", "sessions"] = "cells"
-    """Whether the log is kept as counts of cells, or as sessions."""
-
-    @property
-    def has_pages(self) -> bool:
-        return self.record == "sessions"
 
 
 def need_pages(log: Log, what: str, at: str = "") -> None:

@@ -12,12 +12,12 @@ import numpy as np
 from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
 from twotowers.experiment.fields import Config, Distinct, config_error
-from twotowers.experiment.log import Columns, Files, Recorded, chosen, need_pages, splits_of
+from twotowers.experiment.log import Columns, Files, Log, chosen, splits_of
 from twotowers.files.artefacts import files_of
 from twotowers.logs.described import Gathered, read_documents
-from twotowers.logs.observed_pages import observed_pages, observed_splits
+from twotowers.logs.observed_pages import observed_pages
 from twotowers.methods.task import Split
-from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS, TEXTS, part_of
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, TEXTS, part_of
 
 Fraction = Annotated[float, Field(gt=0, le=1)]
 Number = Annotated[int, Field(ge=0)]
@@ -71,9 +71,8 @@ def _by_shares_or_parts(given: object) -> str:
     return "parts" if by_parts else "shares"
 
 
-class ObservedLog(Recorded):
-    """A data set of clicks. Each impression, or each page, goes to one split by chance, or by the
-    part of the log that it is in."""
+class ObservedLog(Log):
+    """A data set of clicks. Each page goes to one split by chance, or by the part that it is in."""
 
     SIMULATED = False
 
@@ -99,19 +98,13 @@ class ObservedLog(Recorded):
     need not hold them: all but parts of validation and test. While it has no folder, they read this
     log's pages."""
 
-    @model_validator(mode="after")
-    def _features_of_pages(self) -> ObservedLog:
-        if self.features:
-            need_pages(self, "a log of documents with features")
-        if self.places is not None or self.cut:
-            need_pages(self, "a log with gaps or cut pages", "places" if self.places else "cut")
-        if isinstance(self.split, Portions):
-            need_pages(self, "a division by parts", "split")
-        return self
-
     @property
     def datasets(self) -> list[str]:
         return [self.dataset]
+
+    @property
+    def has_pages(self) -> bool:
+        return True
 
     @property
     def has_gaps(self) -> bool:
@@ -127,7 +120,7 @@ class ObservedLog(Recorded):
     def fit_inputs(
         self, files: Files, seed: int, *, by_pair: bool, transfer: bool
     ) -> dict[str, str]:
-        parts = {LOG: PAGES if self.has_pages else LOG}
+        parts = {LOG: PAGES}
         if self.features and not by_pair:
             judged = {ANNOTATIONS} & {*files.datasets[self.dataset].of.splits}
             parts |= {name: name for name in (DOCUMENTS, *judged)}
@@ -142,13 +135,8 @@ class ObservedLog(Recorded):
     def splits(
         self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
     ) -> dict[str, Split]:
-        given = {"positions": self.positions, "seed": seed}
-        shares = dict(self.split)
-        if not self.has_pages:
-            where, counts = observed_splits(inputs[LOG], shares, **given)
-            pairs = np.arange(where.size, dtype=np.int32).reshape(where.shape)
-            return {split: Split(pairs, where, None, counts[split]) for split in SPLITS}
-        pages = observed_pages(inputs[LOG], shares, places=self.places, cut=self.cut, **given)
+        given = {"positions": self.positions, "places": self.places, "cut": self.cut}
+        pages = observed_pages(inputs[LOG], dict(self.split), seed=seed, **given)
         read: np.ndarray | Gathered = pages.pair
         if features is not None:
             described = read_documents(inputs[DOCUMENTS])

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from twotowers.errors import nearest
 from twotowers.experiment.fields import Config, Positive, Share, config_error
-from twotowers.experiment.log import Columns, Files, Recorded, need_pages, tower_inputs
+from twotowers.experiment.log import Columns, Files, Log, need_pages, tower_inputs
 from twotowers.experiment.parts import UserField
 from twotowers.experiment.simulated_clicks import draw_cells, draw_pages
 from twotowers.files.rankings import mask, pad, read_rankings
@@ -130,7 +130,7 @@ def _queries(given: Any) -> Any:
     return {"split": given} if isinstance(given, str) else given
 
 
-class SimulatedLog(Recorded):
+class SimulatedLog(Log):
     """Simulated users see the rankings of a policy."""
 
     origin: Literal["simulation"] = Field("simulation", alias="from")
@@ -146,6 +146,8 @@ class SimulatedLog(Recorded):
     Lists are lanes, also of kinds (column `user_kind`)."""
     sessions: Sessions
     """Sessions per split, instead of those of the scale."""
+    record: Literal["cells", "sessions"] = "cells"
+    """Whether the log is kept as counts of cells, or as sessions."""
     queries: Annotated[
         Queries, BeforeValidator(_queries, json_schema_input_type=Literal["train"] | Queries)
     ] = Queries()
@@ -171,6 +173,10 @@ class SimulatedLog(Recorded):
     @property
     def datasets(self) -> list[str]:
         return [self.dataset]
+
+    @property
+    def has_pages(self) -> bool:
+        return self.record == "sessions"
 
     @property
     def has_features(self) -> bool:

@@ -86,12 +86,6 @@ class Counts:
         """One of several logs."""
         return self.at(number)
 
-    def cut(self, positions: int) -> Counts:
-        """The first positions, if dense. Nothing was shown behind them."""
-        if self.listed:
-            return self
-        return Counts(self.impressions[..., :positions], self.clicks[..., :positions])
-
 
 @dataclass(frozen=True)
 class Cells:

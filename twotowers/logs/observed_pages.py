@@ -1,8 +1,8 @@
-"""The cells or pages of a real log, divided at random into training, validation and test.
+"""The pages of a real log, divided at random into training, validation and test; or its counts.
 
-In the models that are fitted to cells, clicks are independent given query, document and position.
-For these models, dividing the impressions of each cell at random is the same as dividing the
-sessions. Impressions are multinomial, and the clicks among them hypergeometric.
+In the models that are fitted to counts of cells, clicks are independent given query, document and
+position. For these models, dividing the impressions of each cell at random is the same as dividing
+the sessions. Impressions are multinomial, and the clicks among them hypergeometric.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ import pyarrow as pa
 
 from twotowers.errors import InputError, nearest
 from twotowers.files.distinct import number_rows
-from twotowers.files.rankings import mask
-from twotowers.files.tables import read_table
-from twotowers.logs.counted import Counts as Counted
-from twotowers.logs.counts import Counts, lay_out
+from twotowers.logs.counts import Counts
 from twotowers.logs.log import Log
 from twotowers.logs.page_arrays import page_arrays
 from twotowers.logs.simulation import Sessions
@@ -37,15 +34,6 @@ class Portion(Protocol):
     first: float
     share: float
     clicks: tuple[int, int] | None
-
-
-TYPES = {
-    "query": None,
-    "document": None,
-    "position": pa.int32(),
-    "impressions": pa.int64(),
-    "clicks": pa.int64(),
-}
 
 
 @dataclass(frozen=True)
@@ -181,43 +169,6 @@ def divide_parts(
             )
         divided_rows[split] = rows
     return divided_rows
-
-
-def observed_splits(
-    path: str | Path, shares: Mapping[str, float], *, positions: int, seed: int
-) -> tuple[np.ndarray, dict[str, Counts]]:
-    """Read a log's cells and divide them at random; `shares` of the splits add up to 1.
-
-    The file has query, document, position (from 1), impressions and clicks; cells that differ in
-    bias features only are added up. Returns [queries, documents] bool, False behind the end of a
-    list, and the counts of each split, [1, queries, ...]; dense ones have `positions` positions.
-    """
-    table = read_table(path, TYPES)
-    log = Counted.of_batches(table.to_batches())
-    position = log.values("position").to_numpy()
-    if not len(position):
-        raise InputError("the log is empty", path=path)
-    if position.min() < 1 or position.max() > positions:
-        raise InputError(
-            f"positions reach from {position.min()} to {position.max()}",
-            path=path,
-            field="position",
-            expected=f"1 to {positions}, the 'positions' of the experiment",
-        )
-    query, _ = log.groups(["query"])
-    pair, first = log.groups(["query", "document"])
-    lengths = np.bincount(query[first])
-    length = max(int(lengths.max()), positions)
-    document = pair - (np.cumsum(lengths) - lengths)[query]
-    cell = (query * length + document) * length + position - 1
-    rng = stream("observed split", seed)
-    counts = {}
-    for split, part in divided(log.impressions, log.clicks, shares, rng=rng).items():
-        kept = part[0] > 0
-        rows = cell[kept], part[0][kept], part[1][kept]
-        # Lists may be longer than the page.
-        counts[split] = lay_out([rows], len(lengths), length).cut(positions)
-    return mask(lengths, length), counts
 
 
 def divided(

@@ -14,7 +14,6 @@ unconnected. This gives the order of the counts in Table 5 of Chen et al. 2024.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +24,8 @@ import pyarrow.parquet as pq
 from twotowers.errors import check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.logs.counted import count_cells
-from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
-from twotowers.splits import LOG, PAGES
+from twotowers.splits import LOG
 from twotowers.standins.users import LENGTH
 
 # Sessions of the real data sets. A session of Yandex is a result page.
@@ -101,22 +99,11 @@ def generate_log(name: str, *, sessions: int | None = None, seed: int) -> pa.Tab
     return draw(stream(f"{name} stand-in", seed), sessions or SESSIONS[name])
 
 
-def generate_pages(*, sessions: int, seed: int) -> Iterator[pa.RecordBatch]:
-    """Draw 'yandex' page by page, for `twotowers.logs.sessions.write_sessions`.
-
-    Clicks are other draws than those of `generate_log`.
-    """
-    return _yandex_pages(stream("yandex stand-in", seed), sessions)
-
-
 def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> None:
-    """Write the log as cells, or its pages: `size` sessions."""
-    if part == PAGES:
-        check_choice(name, ["yandex"], field="name", what="no stand-in with pages")
-        write_sessions(path, generate_pages(sessions=size, seed=seed))
-    else:
-        with atomic(path) as temporary:
-            pq.write_table(generate_log(name, sessions=size, seed=seed), temporary)
+    """Write the log as cells: `size` sessions."""
+    check_choice(part, [LOG], field="part")
+    with atomic(path) as temporary:
+        pq.write_table(generate_log(name, sessions=size, seed=seed), temporary)
 
 
 @dataclass(frozen=True)
@@ -174,22 +161,6 @@ def _tiangong(rng: np.random.Generator, sessions: int) -> pa.Table:
 
 
 def _yandex(rng: np.random.Generator, sessions: int) -> pa.Table:
-    shown, probability = _yandex_rankings(rng, sessions)
-    seen = {"sessions": sessions, "pages": sessions}
-    return _log(rng, shown, YANDEX_RANKINGS, probability, seen=seen)
-
-
-def _yandex_pages(rng: np.random.Generator, sessions: int) -> Iterator[pa.RecordBatch]:
-    shown, probability = _yandex_rankings(rng, sessions)
-    ranking = rng.permutation(np.repeat(np.arange(len(shown.views)), shown.views))
-    query, documents = shown.query[ranking], shown.slot[ranking]
-    documents = documents + query[:, None] * YANDEX_RANKINGS.documents
-    clicks = rng.random(documents.shape) < probability[ranking]
-    yield page_batch(query, documents, clicks, LOG)
-
-
-def _yandex_rankings(rng: np.random.Generator, sessions: int) -> tuple[_Shown, np.ndarray]:
-    """The rankings shown, and P(click) at each of their positions."""
     share = np.arange(1, YANDEX_QUERIES + 1) ** -YANDEX_EXPONENT
     query = rng.choice(YANDEX_QUERIES, sessions, p=share / share.sum())
     law = YANDEX_RANKINGS
@@ -198,7 +169,8 @@ def _yandex_rankings(rng: np.random.Generator, sessions: int) -> tuple[_Shown, n
     relevance = relevance[shown.query[:, None], shown.slot]
     # With this examination the expected CTR by rank is that of the sample, for any rankings.
     examination = YANDEX_CTR / np.average(relevance, axis=0, weights=shown.views)
-    return shown, np.minimum(examination * relevance, 1)
+    probability = np.minimum(examination * relevance, 1)
+    return _log(rng, shown, law, probability, seen={"sessions": sessions, "pages": sessions})
 
 
 def _names(code: np.ndarray, number: np.ndarray) -> pa.Array:

@@ -19,12 +19,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from scipy.special import expit
 
-from twotowers.files.artefacts import atomic
+from twotowers.errors import check_choice
 from twotowers.files.yamls import read_yaml
-from twotowers.logs.counted import count_cells
 from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
 from twotowers.splits import LOG, PAGES
@@ -85,27 +83,10 @@ def generate_pages(*, sessions: int, seed: int) -> Iterator[pa.RecordBatch]:
         yield page_batch(query, documents, clicks, LOG)
 
 
-def generate_log(*, sessions: int, seed: int) -> pa.Table:
-    """The same pages as cells, in the layout of `twotowers.logs.counted.count_cells`."""
-    columns = zip(*draw(stream(f"{NAME} stand-in", seed), sessions), strict=True)
-    query, documents, clicks = (np.concatenate(column) for column in columns)
-    cells = {
-        "query": np.repeat(query, LENGTH),
-        "document": documents.ravel(),
-        "position": np.tile(np.arange(1, LENGTH + 1, dtype=np.int32), len(query)),
-        "impressions": np.ones(documents.size, np.int64),
-        "clicks": clicks.ravel().astype(np.int64),
-    }
-    return count_cells(cells, {"sessions": sessions, "pages": sessions})
-
-
 def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> None:
-    """Write the log as cells, or its pages: `size` sessions. There is one log of this law."""
-    if part == PAGES:
-        write_sessions(path, generate_pages(sessions=size, seed=seed))
-    else:
-        with atomic(path) as temporary:
-            pq.write_table(generate_log(sessions=size, seed=seed), temporary)
+    """Write the pages of `size` sessions. There is one log of this law."""
+    check_choice(part, [PAGES], field="part")
+    write_sessions(path, generate_pages(sessions=size, seed=seed))
 
 
 def draw(
