@@ -4,7 +4,7 @@ import json
 
 from scripts.runner import job
 from twotowers.datasets.download import manifest, obtain
-from twotowers.datasets.sources import resolve
+from twotowers.experiment.objects import loaded
 from twotowers.files.artefacts import atomic
 
 
@@ -12,9 +12,9 @@ from twotowers.files.artefacts import atomic
 def main(inputs, outputs, *, source, folder: str) -> None:
     """Write {split: {path, sha256, bytes}} as JSON to outputs[0].
 
-    The source is a name in the table of sources, or a mapping that declares a local data set. Its
-    files, also downloads, are in `folder`.
+    The source is a `Source`, as `objects.dumped` has it. Its files, also downloads, are in
+    `folder`.
     """
-    listed = manifest(obtain(resolve(source), folder))
+    listed = manifest(obtain(loaded(source), folder))
     with atomic(outputs[0]) as temporary:
         temporary.write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")

@@ -22,8 +22,10 @@ from scripts import draw_item, fetch_dataset, generate_standin, parse_dataset, p
 from tests.items import experiment
 from twotowers.claims.statistics import write_results
 from twotowers.datasets.preprocess import preprocess_ultra
-from twotowers.datasets.sources import Source, resolve, source
+from twotowers.datasets.sources import Source, source
 from twotowers.errors import InputError
+from twotowers.experiment.config import DataSet
+from twotowers.experiment.objects import dumped
 from twotowers.files.rankings import read_rankings
 from twotowers.logs.sessions import seen_in
 from twotowers.root import ROOT
@@ -181,7 +183,7 @@ def declared_log(folder: Path, form: str, **reading) -> dict:
 def test_a_click_log_of_ones_own_is_parsed(tmp_path, capfd, form, reading, cells, left_out):
     declared = declared_log(tmp_path / "data", form, **reading)
     manifest = fetched(tmp_path / "data", declared)
-    entry = resolve(declared)
+    entry = entry_of(declared)
     params = {"split": LOG, "format": form, "label_max": None, "width": None}
     params["reading"] = dict(entry.reading)
     path = tmp_path / "out" / "log.parquet"
@@ -203,7 +205,7 @@ def test_cells_of_several_parts_are_added_up_by_bias_features(tmp_path):
     rows = "\na,7,x,1,20,3,tv\nb,7,x,1,10,0,tv\nb,7,x,1,10,1,phone\n"
     (tmp_path / "data" / "log.csv").write_text(names + rows)
     declared = {"name": "mylog", "format": "cells", "splits": {LOG: "log.csv"}}
-    entry = resolve({**declared, "reading": {"bias": ["device"]}})
+    entry = entry_of({**declared, "reading": {"bias": ["device"]}})
     parse([fetched(tmp_path / "data", declared)], tmp_path / "log.parquet", entry, LOG)
     found = [[*row.values()][2:] for row in pq.read_table(tmp_path / "log.parquet").to_pylist()]
     assert found == [[1, "phone", 10, 1], [1, "tv", 30, 3]]
@@ -214,16 +216,21 @@ def test_a_click_log_of_ones_own_that_is_refused_leaves_no_file(tmp_path):
     declared = declared_log(tmp_path / "data", "rows", first=0, repeats="error")
     manifest = fetched(tmp_path / "data", declared)
     with pytest.raises(InputError, match="2 clicks on one document"):
-        parse([manifest], tmp_path / "out" / "log.parquet", resolve(declared), LOG)
+        parse([manifest], tmp_path / "out" / "log.parquet", entry_of(declared), LOG)
     assert list(tmp_path.rglob("*log.parquet*")) == []
 
 
 # Real data: fetch, parse, preprocess
 
 
+def entry_of(source) -> Source:
+    """A data set that is named or declared."""
+    return DataSet.model_validate({"source": source}).of
+
+
 def fetched(folder: Path, source) -> Path:
     path = folder.with_name("manifest.json")
-    fetch_dataset.main([], [path], source=source, folder=str(folder))
+    fetch_dataset.main([], [path], source=dumped(entry_of(source)), folder=str(folder))
     return path
 
 
@@ -238,7 +245,7 @@ def parse(inputs: list[Path], path: Path, entry: Source, split: str) -> None:
 def test_mq2008_goes_all_the_way(tmp_path):
     manifest = tmp_path / "manifest.json"
     fold = DATA / "MQ2008" / "Fold1"
-    fetch_dataset.main([], [manifest], source="mq2008", folder=str(fold))
+    fetch_dataset.main([], [manifest], source=dumped(source("mq2008")), folder=str(fold))
     parsed = {split: tmp_path / f"raw-{split}.parquet" for split in SPLITS}
     for split, path in parsed.items():
         parse([manifest], path, source("mq2008"), split)

@@ -11,8 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from twotowers.datasets.download import RETRIES, fetch, locate, manifest, obtain
-from twotowers.datasets.sources import source, source_from_config
+from twotowers.datasets.sources import source
 from twotowers.errors import InputError
+from twotowers.experiment.config import DataSet
+from twotowers.experiment.fields import read
 from twotowers.splits import SPLITS
 
 FILES = {f"sample/{name}.txt": f"1 qid:1 1:{n}\n".encode() for n, name in enumerate("abc")}
@@ -155,7 +157,8 @@ def local(tmp_path, **splits):
     for path in splits.values():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(b"1 qid:1 1:1\n")
-    return source_from_config({"name": "mine", "width": 1, "label_max": 4, "splits": splits})
+    declared = {"name": "mine", "width": 1, "label_max": 4, "splits": splits}
+    return read(DataSet, {"source": declared}).of
 
 
 @pytest.mark.parametrize("given_folder", ["", "Fold1"])

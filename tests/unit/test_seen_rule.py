@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import twotowers as tt
 from tests.logs import clicked_rows
 from twotowers.commands.main import main
-from twotowers.datasets.sources import check_settings
 from twotowers.errors import InputError
 from twotowers.logs.opening import only_seen
 from twotowers.logs.sessions import Stream
@@ -56,7 +55,6 @@ def test_a_log_by_the_rule_is_one_without_what_was_not_seen(tmp_path, capsys):
     rows.to_csv(tmp_path / "log.csv", index=False)
     main(["propensities", str(tmp_path / "log.csv"), "--seen", "clicked+1"])
     assert "biases propensities" in capsys.readouterr().out
-    check_settings("rows", {"seen": "clicked+1"}, "reading")
 
 
 @pytest.mark.parametrize("rule", ["clicked", "clicked+-1", "all", "clicked+1.5", "clicked+12345"])
@@ -64,8 +62,6 @@ def test_other_rules_are_refused(tmp_path, rule):
     clicked_rows(3, "tv").to_csv(tmp_path / "log.csv", index=False)
     with pytest.raises(InputError, match=r"seen: .* \(expected clicked\+0"):
         tt.read_log(tmp_path / "log.csv", seen=rule)
-    with pytest.raises(InputError, match="seen: "):
-        check_settings("rows", {"seen": rule}, "reading")
 
 
 def test_counted_logs_have_no_pages(tmp_path):

@@ -5,8 +5,11 @@ import sys
 
 import pytest
 
-from twotowers.datasets.sources import FORMATS, load_sources, resolve, source, source_from_config
+from tests.refusals import put, refusals
+from twotowers.datasets.sources import FORMATS, load_sources, source
 from twotowers.errors import InputError
+from twotowers.experiment.config import DataSet
+from twotowers.experiment.fields import read
 from twotowers.logs import opening
 from twotowers.splits import ANNOTATIONS, LOG, SPLITS
 
@@ -24,9 +27,14 @@ CLICKS = {
 }
 
 
+def declared(given):
+    return read(DataSet, {"source": given}).of
+
+
 @pytest.mark.parametrize("name", load_sources())
 def test_a_ranking_data_set_comes_in_splits_and_a_click_log_in_one_part(name):
-    entry = source(name)
+    entry = declared(name)
+    assert entry == source(name)
     parts = SPLITS if entry.format == "letor" else (LOG,)
     assert not entry.reading
     assert tuple(entry.splits) == tuple(entry.files_sha256)
@@ -40,66 +48,25 @@ def test_typo_offers_the_nearest_name():
         source("mslr-web30k")
 
 
-def test_declared_source():
-    entry = source_from_config(DECLARED)
-    assert (entry.name, entry.format) == ("mine", "letor")
-    assert (entry.width, entry.label_max) == (10, 4)
-    assert entry.access == "local"
-    assert entry.splits["train"] == "a/train.txt"
-    assert set(entry.files_sha256.values()) == {None}
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"widht": 3}, "'widht' is unknown .*did you mean 'width'"),
-        ({"fromat": "rows", "splits": {LOG: "log.csv"}}, "'fromat' is unknown .*mean 'format'"),
-        ({"name": 3}, "name: 3 is not text"),
-        ({"width": 0}, "width: 0 is out of range"),
-        ({"width": 2.5}, "width: 2.5 is out of range .*an integer"),
-        ({"width": None}, "width: None is out of range"),
-        ({"width": "10"}, "width: '10' is out of range"),
-        ({"format": "yandex"}, "'width' is unknown .*one of 'format', 'name', 'reading', 'spl"),
-        ({"format": "pagse"}, "format: 'pagse' is unknown .*did you mean 'pages'"),
-        ({"format": 3}, "format: 3 is unknown"),
-        ({"reading": {}}, "'reading' is unknown"),
-        ({"splits": {LOG: "log.csv"}}, "'format' is missing .*for a click log: .*rows"),
-        ({"label_max": 0}, "label_max: 0 is out of range"),
-        ({"label_max": float("nan")}, "label_max: nan is out of range"),
-        ({"splits": "train.txt"}, "splits: 'train.txt' is not a mapping"),
-        ({"splits": {"train": "t", "test": "t"}}, "splits: 'validation' is missing"),
-        (
-            {"splits": {"train": "t", "vali": "v", "test": "t"}},
-            "'vali' is unknown .*did you mean 'validation'",
-        ),
-        (
-            {"splits": {"train": "../t", "validation": "v", "test": "t"}},
-            "train: '../t' is not allowed",
-        ),
-        ({"splits": {"train": "/t", "validation": "v", "test": "t"}}, "train: '/t' is not allowed"),
-        ({"splits": {"train": "t", "validation": 3, "test": "t"}}, "validation: 3 is not allowed"),
-    ],
+    ("given", "form", "numbers"), [(DECLARED, "letor", (10, 4)), (CLICKS, "pages", (None, None))]
 )
-def test_mistakes_in_a_declared_source_are_named(change, message):
-    with pytest.raises(InputError, match=message):
-        source_from_config({**DECLARED, **change})
-
-
-def test_a_declared_click_log():
-    entry = source_from_config(CLICKS)
-    assert (entry.format, entry.width, entry.label_max) == ("pages", None, None)
-    assert dict(entry.reading) == CLICKS["reading"]
-    assert dict(entry.splits) == {LOG: "clicks.parquet"}
-    assert dict(entry.files_sha256) == {LOG: None}
+def test_declared_files(given, form, numbers):
+    entry = declared(given)
+    assert (entry.name, entry.format, entry.access) == (given["name"], form, "local")
+    assert (entry.width, entry.label_max) == numbers
+    assert dict(entry.splits) == given["splits"]
+    assert entry.files_sha256 == dict.fromkeys(given["splits"])
+    assert dict(entry.reading) == given.get("reading", {})
 
 
 @pytest.mark.parametrize("form", opening.FORMATS)
 def test_every_format_of_a_log_may_be_declared_with_the_settings_of_its_reader(form):
     hints = opening.FORMATS[form].settings
-    declared = {**CLICKS, "format": form, "reading": dict.fromkeys(hints)}
-    assert source_from_config(declared).format == form
-    with pytest.raises(InputError, match="has no setting 'split'"):
-        source_from_config({**declared, "reading": {"split": "a"}})
+    given = {**CLICKS, "format": form, "reading": dict.fromkeys(hints)}
+    assert declared(given).format == form
+    with pytest.raises(InputError, match=r"reading\.split: unknown setting 'split'"):
+        declared({**given, "reading": {"split": "a"}})
 
 
 def test_formats_are_recognised_without_duckdb_which_jobs_that_count_no_log_do_not_need():
@@ -108,37 +75,56 @@ def test_formats_are_recognised_without_duckdb_which_jobs_that_count_no_log_do_n
     assert "duckdb" not in run.stdout.split()
 
 
+OF_RANKINGS = """
+widht: 3 -> ^ | 'widht' | did you mean 'width'
+name: 3 -> ^: 3 | expected text
+name: ~ -> 'name' is missing
+splits: ~ -> 'splits' is missing
+width: 0 -> ^ | 0 | at least 1
+width: 2.5 -> ^ | 2.5 | an integer
+width: "10" -> ^ | '10' | an integer
+width: ~ -> format 'letor' needs width
+label_max: ~ -> format 'letor' needs label_max
+label_max: 0 -> ^ | 0 | at least 1
+label_max: .nan -> ^ | nan | a number
+format: yandexx -> ^ | 'yandexx' | did you mean 'yandex'
+format: 3 -> ^ | 3
+format: yandex -> splits | 'train' is no part of format 'yandex' | one of 'log'
+reading: {first: 0} -> reading.first: unknown setting
+splits: train.txt -> ^ | 'train.txt' | a mapping
+splits: {log: log.csv} -> splits | 'log' is no part of format 'letor'
+splits: {train: t, test: t} -> splits | 'validation' is missing
+splits: {train: t, vali: v, test: t} -> splits | 'vali' is no part | did you mean 'validation'
+splits.train: ../t -> ^ | '../t' | a file in the folder
+splits.train: /t -> ^ | '/t' | a file in the folder
+splits.train: 3 -> ^ | 3 | text
+"""
+OF_CLICKS = """
+label_max: 4 -> format 'pages' has no label_max
+splits: {train: t} -> splits | 'train' is no part of format 'pages' | one of 'log'
+reading: [columns] -> ^ | ['columns'] | a mapping
+reading: {colums: {}} -> ^.colums: unknown setting | did you mean 'columns'
+reading: {lanes: [v1]} -> ^.lanes: unknown setting
+format: tiangong -> reading.columns: unknown setting | none
+format: sessions -> reading.columns: unknown setting | one of 'seen'
+reading: {columns: [query]} -> ^.columns
+reading: {columns: {query: 3}} -> ^.columns
+reading: {bias: v1} -> ^.bias | 'v1'
+reading: {strays: true} -> ^.strays | True | text
+reading: {seen: all} -> reading.seen | 'all' | clicked+0
+"""
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("base", "keys", "value", "parts"),
     [
-        ({"label_max": 4}, "'label_max' is unknown"),
-        ({"splits": {"train": "t"}}, "splits: 'train' is unknown .*one of 'log'"),
-        ({"reading": ["columns"]}, r"reading: \['columns'\] is not a mapping .*columns, bias"),
-        ({"reading": {"colums": {}}}, "has no setting 'colums' .*did you mean 'columns'"),
-        ({"reading": {"lanes": ["v1"]}}, "format 'pages' has no setting 'lanes'"),
-        ({"format": "tiangong"}, "format 'tiangong' has no setting 'columns' .*none"),
-        ({"format": "sessions"}, "format 'sessions' has no setting 'columns' .*one of 'seen'"),
-        ({"reading": {"columns": ["query"]}}, "reading: columns: .* is not allowed .*a valid"),
-        ({"reading": {"columns": {"query": 3}}}, "reading: columns: .* is not allowed"),
-        ({"reading": {"bias": "v1"}}, "reading: bias: 'v1' is not allowed"),
-        ({"reading": {"strays": True}}, "reading: strays: True is not allowed .*string"),
-        ({"format": "rows", "reading": {"first": "0"}}, "first: '0' is not allowed .*integer"),
-        ({"format": "rows", "reading": {"first": False}}, "first: False is not allowed"),
+        (base, *row)
+        for base, table in ((DECLARED, OF_RANKINGS), (CLICKS, OF_CLICKS))
+        for row in refusals(table)
     ],
 )
-def test_mistakes_in_a_declared_click_log_are_named(change, message):
-    with pytest.raises(InputError, match=message):
-        source_from_config({**CLICKS, **change})
-
-
-def test_a_source_is_named_or_declared():
-    assert resolve("mq2008") == source("mq2008")
-    assert resolve(DECLARED) == source_from_config(DECLARED)
-    with pytest.raises(InputError, match="3 is not a mapping"):
-        resolve(3)
-
-
-@pytest.mark.parametrize("key", DECLARED)
-def test_a_missing_key_is_named(key):
-    with pytest.raises(InputError, match=f"'{key}' is missing"):
-        source_from_config({other: DECLARED[other] for other in DECLARED if other != key})
+def test_mistakes_in_a_declared_source_are_named(base, keys, value, parts):
+    with pytest.raises(InputError) as caught:
+        declared(put(base, keys, value))
+    for part in ["source", *parts]:
+        assert part in str(caught.value)

@@ -11,8 +11,9 @@ import pytest
 import twotowers as tt
 from tests.logs import clicked_rows, refused, taken, to_cells, to_log
 from twotowers.commands.main import main
-from twotowers.datasets.sources import check_settings
 from twotowers.errors import InputError
+from twotowers.experiment.config import Declared
+from twotowers.experiment.fields import read
 from twotowers.logs.strays import left_out
 
 
@@ -327,6 +328,12 @@ def test_a_command_and_data_sets(tmp_path, capsys):
     cells = [pq.read_table(tmp_path / f"{each}.cells.parquet") for each in ("rows", "ubi")]
     assert cells[0].equals(cells[1])
     reading = {"actions": ["click"], "shown": "impressions", "strays": "error"}
-    check_settings("ubi", reading, "reading")
+    declared = {
+        "name": "mine",
+        "format": "ubi",
+        "splits": {"log": "all.ndjson"},
+        "reading": reading,
+    }
+    assert read(Declared, declared).reading == reading
     to_log(tmp_path / "ubi" / "all.ndjson", tmp_path / "log.parquet", format="ubi", **reading)
     assert pq.read_table(tmp_path / "log.parquet").equals(cells[0].drop_columns(["split"]))

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, create_model, model_validator
 
-from twotowers.datasets.sources import Source, resolve
-from twotowers.errors import nearest
-from twotowers.experiment.fields import Config, Listed, Positive, Share, config_error, read
+from twotowers.datasets.sources import FORMATS, FURTHER, LETOR, Source, source
+from twotowers.errors import check_choice, nearest
+from twotowers.experiment.fields import (
+    Config,
+    Listed,
+    Options,
+    Positive,
+    Share,
+    below,
+    config_error,
+    read,
+)
 from twotowers.experiment.items import Scale
+from twotowers.logs.opening import FORMATS as LOGS
+from twotowers.logs.opening import further_of
 
 SPLIT_SIZES = ("train", "validation", "test")
 TEXTS = "baidu"
 """The format of logs with text."""
+WIDEST = 100_000
+"""The most features. A corrupt index must not allocate terabytes."""
 
 
 class Sizes(Config):
@@ -76,19 +89,63 @@ class Encoder(Config):
     """Whether dropout stays on while vectors are made."""
 
 
+def _in_folder(path: str) -> str:
+    """The path of a file below a folder."""
+    names = PurePosixPath(path).parts
+    if not names or names[0] == "/" or ".." in names:
+        raise config_error(f"{path!r} is not allowed", "a file in the folder")
+    return path
+
+
+class Declared(Config):
+    """Your own files: rankings in LETOR format, or a click log."""
+
+    name: str
+    """Its name."""
+    format: Literal[tuple(FORMATS)] = LETOR  # pyrefly: ignore
+    """Of the files."""
+    splits: dict[str, Annotated[str, AfterValidator(_in_folder)]]
+    """The file of each part: train, validation and test, or log, perhaps with annotations."""
+    width: Annotated[int, Field(ge=1, le=WIDEST)] | None = None
+    """Of LETOR: features."""
+    # float32 holds whole labels up to the highest exactly.
+    label_max: Annotated[float, Field(ge=1, le=2**24)] | None = None
+    """Of LETOR: the highest label."""
+    reading: dict[str, Any] = Field(default={})
+    """Settings of a log's reader, such as names of columns."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Declared:
+        needed, form = FORMATS[self.format], f"format {self.format!r}"
+        for part in self.splits:
+            known = [*needed, *FURTHER.get(self.format, ())]
+            check_choice(part, known, field="splits", what=f"no part of {form}")
+        for part in needed:
+            if part not in self.splits:
+                raise config_error(f"{part!r} is missing", at="splits")
+        for key in ("width", "label_max"):
+            if (getattr(self, key) is None) == (self.format == LETOR):
+                raise config_error(f"{form} {'needs' if self.format == LETOR else 'has no'} {key}")
+        known = LOGS[self.format].settings if self.format in LOGS else {}
+        settings: dict[str, Any] = {name: (kind | None, None) for name, kind in known.items()}
+        with below("reading"):
+            read(create_model("reading", __base__=Options, **settings), self.reading)
+            if self.reading.get("seen") is not None:
+                further_of(self.reading["seen"])
+        return self
+
+
 class DataSet(Config):
     """A data set: its source, and where its files are or how large its stand-in is."""
 
-    source: str | dict[str, Any]
-    """An entry of twotowers/datasets/sources.yaml, or a declaration of your own files. Files in
-    LETOR format need name, width, label_max and splits. A click log needs name, format and splits,
-    and may have reading (names of columns and other settings of the reader)."""
+    source: str | Declared
+    """An entry of twotowers/datasets/sources.yaml, or your own files."""
     folder: str | None = None
     """The folder of the data set's files. null generates the stand-in."""
     standin: dict[Scale, Sizes] = Field(default={})
     """Size of the generated stand-in, per scale."""
     law: dict[str, float | str] = Field(default={})
-    """Of a generated log with text: what it is drawn from, where that is not the calibrated law
+    """Of a generated log with text: values instead of those of the calibrated law
     (`twotowers.standins.baidu.Law`), such as {agreement: 1}; and its `users` and `annotators`."""
     encoder: dict[Scale, Encoder] = Field(default={})
     """The encoder of a log with text, per scale. Its vectors follow the lexical features. Without
@@ -120,7 +177,19 @@ class DataSet(Config):
     @property
     def of(self) -> Source:
         """The data source."""
-        return resolve(self.source)
+        if isinstance(self.source, str):
+            return source(self.source)
+        return Source(
+            **dict(self.source),
+            title=self.source.name,
+            version="",
+            url="",
+            sha256=None,
+            licence="the user's own responsibility",
+            access="local",
+            how="Declared in the configuration: put its files into the folder given there.",
+            files_sha256=dict.fromkeys(self.source.splits),
+        )
 
 
 ItemName = Annotated[str, Field(pattern="^[^/]+/[^/]+$")]
@@ -130,14 +199,14 @@ class RunConfig(Config):
     """Settings of a run."""
 
     scale: Scale
-    """How much is computed. smoke is a first look, laptop the default. paper comes closest to the
-    papers' own sizes; where it has less, the paper's README says so under Deviations."""
+    """How much is computed: smoke is a first look, laptop the default, paper closest to the papers'
+    own sizes. Where it has less, the paper's README says so under Deviations."""
     papers: Annotated[Listed[str], Field(min_length=1)]
-    """Keys of the papers to regenerate, each a folder of papers/, in the order they run in."""
+    """The papers to regenerate, each a folder of papers/, in their order."""
     only: Listed[ItemName]
     """Items to make, each as paper/item. If empty, all items, the claims and the page."""
     also: Listed[ItemName] = ()
-    """Items to make in addition to those of the scale, such as a search that takes long."""
+    """Items to make besides those of the scale, such as a long search."""
     seeds: Positive | None = None
     """Seeds that every setting and study of more than one seed has at least, counted on from its
     last. What a scale gives fewer seeds than the rest, to save time, has them too. If absent, those

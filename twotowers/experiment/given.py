@@ -47,7 +47,7 @@ class GivenLists(Log):
     """Lists that users see again and again."""
 
     origin: Literal["lists"] = Field("lists", alias="from")
-    """Where clicks come from: a simulation on given lists."""
+    """A simulation on given lists."""
     user: UserField
     """The user: a click model of twotowers/models/ or of the paper's models/, and its constants."""
     views: Lanes[Positive]

@@ -77,14 +77,14 @@ class ObservedLog(Log):
     SIMULATED = False
 
     origin: Literal["dataset"] = Field("dataset", alias="from")
-    """Where clicks come from: the data set itself."""
+    """The data set itself."""
     dataset: str
     """The click log."""
     split: Annotated[
         Annotated[Shares, Tag("shares")] | Annotated[Portions, Tag("parts")],
         Discriminator(_by_shares_or_parts),
     ]
-    """Shares of the log for training, validation and test, or parts of it."""
+    """How the log is divided."""
     places: str | None = None
     """The bias feature with the positions of documents, if pages have gaps: `positions` of format
     baidu. Absent, the documents of a page stand at 1, 2, and so on."""
@@ -94,9 +94,8 @@ class ObservedLog(Log):
     """Whether towers may read features of the documents. The data set then has them, and queries
     with annotated documents, on which rankings are measured."""
     texts: str | None = None
-    """A log with text whose files cross-encoders read in training, page after page, so that memory
-    need not hold them: all but parts of validation and test. While it has no folder, they read this
-    log's pages."""
+    """A log with text whose files cross-encoders read in training, page after page: all but parts
+    of validation and test. While it has no folder, they read this log's pages."""
 
     @property
     def datasets(self) -> list[str]:

@@ -67,7 +67,7 @@ class OwnLog(Log):
     SIMULATED = False
 
     origin: Literal["file"] = Field("file", alias="from")
-    """Where clicks come from: a file, as `tt.fit` and `twotowers fit` read it."""
+    """A file, as `tt.fit` and `twotowers fit` read it."""
     path: str
     """The log: a file, a pattern of files, or a folder."""
     features: str | None = None

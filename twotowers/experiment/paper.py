@@ -48,7 +48,7 @@ class Preparation(Config):
     prepare: Literal["top_labels", "ultra", "stratified"] | None = None
     """The kind of preparation."""
     top: Positive | None = None
-    """Of top_labels: the number of documents with the highest labels to keep per query."""
+    """Of top_labels: documents with the highest labels to keep per query."""
     most: Positive | None = None
     """Of stratified: documents that a list keeps at most; the shares of labels stay."""
     log1p: bool | None = None
@@ -140,14 +140,15 @@ Named = BeforeValidator(partial(_each, own="name"))
 
 
 class Brief(Config):
-    """What a reader of the page should know within a minute. Ours are the verdicts."""
+    """What a reader of the page should know within a minute, a sentence each. Ours are the
+    verdicts."""
 
     question: str
-    """What the paper asks, in one sentence."""
+    """What the paper asks."""
     authors: str
-    """What its authors answer, in one sentence."""
+    """What its authors answer."""
     doubt: str
-    """What to trust least here, and why, in one sentence."""
+    """What to trust least here, and why."""
     claims: Annotated[Distinct[str], Field(min_length=1)]
     """The claims that decide the question. The page shows their verdicts as our answer."""
 
@@ -178,7 +179,7 @@ class PaperFile(Config):
     towers: Annotated[dict[str, Tower], declare("towers")] = Field(
         default={}, validate_default=True
     )
-    """Towers by name, which settings may name as their relevance tower."""
+    """Relevance towers that settings may name."""
     logs: Annotated[dict[str, AnyLog], BeforeValidator(_logs), declare("logs")] = Field(
         default={}, validate_default=True
     )

@@ -134,7 +134,7 @@ class SimulatedLog(Log):
     """Simulated users see the rankings of a policy."""
 
     origin: Literal["simulation"] = Field("simulation", alias="from")
-    """Where clicks come from: a simulation on the data set's rankings."""
+    """A simulation on the data set's rankings."""
     dataset: str
     """The data set with the documents."""
     relevance: Literal["annotated", "linear", "deep"]

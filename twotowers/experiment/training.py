@@ -93,7 +93,7 @@ class SVM(Config):
     kind: Literal["svm"]
     """The machine."""
     share: Annotated[float, Field(gt=0, le=1)]
-    """Share of the training queries that it is trained on."""
+    """Share of the training queries."""
     cost: Above0
     """Cost of a wrong pair, for all queries together."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twotowers.errors import check_choice
+from twotowers.experiment.objects import dumped
 from twotowers.logs.opening import FOLDER, FORMATS
 from twotowers.root import ROOT
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, IDS, LOG, PAGES, SPLITS
@@ -74,7 +75,7 @@ def dataset_jobs(plan: Planner, jobs: dict, name: str) -> None:
         "inputs": {},
         "params": {
             "code": plan.code("scripts/fetch_dataset.py"),
-            "source": dataset.source,
+            "source": dumped(source),
             "folder": dataset.folder,
         },
     }
