@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
+from twotowers.experiment.paper import AnyLog
 from twotowers.experiment.settings import Setting
 from twotowers.methods.task import Split, Task
 from twotowers.models.position_based import PositionBased

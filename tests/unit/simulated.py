@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from twotowers.experiment import fields
-from twotowers.experiment.any_log import AnyLog
+from twotowers.experiment.paper import AnyLog
 from twotowers.experiment.simulated import SimulatedLog
 from twotowers.files.rankings import Rankings, write_rankings
 from twotowers.logs.policies import read_scores

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
+from twotowers.experiment.paper import AnyLog
 from twotowers.files.rankings import read_rankings, write_rankings
 from twotowers.jobs.fit import annotated
 from twotowers.jobs.measures import measure

@@ -8,9 +8,9 @@ import pytest
 
 from tests.tasks import setting_of, task_of
 from twotowers.errors import InputError
-from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.given import read_lists
+from twotowers.experiment.paper import AnyLog
 from twotowers.fitting.pair_counts import factor_components
 from twotowers.identifiability.linked_lists import linked_lists
 from twotowers.jobs.fit import fit_setting

@@ -12,9 +12,9 @@ from tests.training import short
 from tests.unit import simulated
 from tests.unit.simulated import POSITIONS
 from twotowers.claims.metrics import shown_ndcg
-from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.log import tower_inputs
+from twotowers.experiment.paper import AnyLog
 from twotowers.files.rankings import Rankings, mask
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.counts import Counts

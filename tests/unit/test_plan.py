@@ -17,10 +17,9 @@ import pytest
 import yaml
 
 from twotowers.errors import InputError
-from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.config import read_config
 from twotowers.experiment.objects import dumped, files_of, loaded
-from twotowers.experiment.paper import Paper, load_paper
+from twotowers.experiment.paper import AnyLog, Paper, load_paper
 from twotowers.root import ROOT
 from twotowers.workflow import dataset_jobs, planning
 from twotowers.workflow import plan as plans

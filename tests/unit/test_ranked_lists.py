@@ -11,9 +11,9 @@ import pytest
 from papers.chen2024.models.contextual import Contextual
 from tests.tasks import setting_of, task_of
 from twotowers.errors import InputError
-from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.fields import read
 from twotowers.experiment.given import read_lists
+from twotowers.experiment.paper import AnyLog
 from twotowers.experiment.ranked_lists import Contexts, Merging, Places, contexts_of, factors_of
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.fitting.pair_counts import factor_components

@@ -14,7 +14,7 @@ from tests.unit.simulated import (
     simulated,
     write_world,
 )
-from twotowers.experiment import simulated_clicks as simulation
+from twotowers.experiment import simulated as simulation
 from twotowers.files.rankings import pad
 from twotowers.logs.cells import Pairs
 from twotowers.logs.policies import ScoredPairs

@@ -12,7 +12,7 @@ from pydantic import Field, Strict, model_validator
 from twotowers.experiment.fields import Config, Listed, Positive, Seed, Share, config_error
 from twotowers.experiment.given import NEAREST, GivenLists, lane_table
 from twotowers.experiment.log import Files
-from twotowers.experiment.simulated_clicks import truth_of
+from twotowers.experiment.parts import truth_of
 from twotowers.fitting.alternating import LeastSquares, alternate
 from twotowers.fitting.tiles import ClickRates
 from twotowers.identifiability.intervention import (

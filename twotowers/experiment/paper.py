@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
 
 from twotowers.errors import InputError, nearest
-from twotowers.experiment.any_log import AnyLog
 from twotowers.experiment.config import RunConfig
+from twotowers.experiment.drawn_lists import DrawnLists
 from twotowers.experiment.fields import (
     Config,
     Distinct,
@@ -25,9 +25,12 @@ from twotowers.experiment.fields import (
 from twotowers.experiment.items import Item
 from twotowers.experiment.log import Log
 from twotowers.experiment.matrix import expanded, name_products, wrong_at
+from twotowers.experiment.observed import ObservedLog
+from twotowers.experiment.own_log import OwnLog
 from twotowers.experiment.parts import Tower
+from twotowers.experiment.ranked_lists import RankedLists
 from twotowers.experiment.settings import Setting
-from twotowers.experiment.simulated import Sessions
+from twotowers.experiment.simulated import Sessions, SimulatedLog
 from twotowers.experiment.studies import Study
 from twotowers.experiment.training import Ranker, Training
 from twotowers.files.yamls import line_of, read_yaml
@@ -123,6 +126,26 @@ def _each(given: Any, own: str, **more: Any) -> Any:
         name: {own: name, **more, **entry} if isinstance(entry, Mapping) else entry
         for name, entry in given.items()
     }
+
+
+def _kind_of_log(given: Any) -> str:
+    """The value of `from`. Given lists are drawn, or ranked where a data set has them."""
+    if isinstance(given, Log):
+        given = dict(given) | {"from": dict(given)["origin"]}
+    origin = given.get("from", "simulation") if isinstance(given, Mapping) else given
+    ranked = origin == "lists" and "dataset" in given
+    return f"from: {origin}{', of a data set' if ranked else ''}"
+
+
+AnyLog = Annotated[
+    Annotated[SimulatedLog, Tag("from: simulation")]
+    | Annotated[ObservedLog, Tag("from: dataset")]
+    | Annotated[OwnLog, Tag("from: file")]
+    | Annotated[DrawnLists, Tag("from: lists")]
+    | Annotated[RankedLists, Tag("from: lists, of a data set")],
+    Discriminator(_kind_of_log),
+]
+"""A log, by where its clicks come from (`from`)."""
 
 
 def _logs(given: Any, info: ValidationInfo) -> Any:

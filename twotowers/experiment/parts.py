@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BeforeValidator, InstanceOf, ValidationInfo, WithJsonSchema
 
-from twotowers.errors import nearest
+from twotowers.errors import InputError, nearest
 from twotowers.experiment.components import Component, components, find
 from twotowers.experiment.fields import Config, below, config_error, read
 from twotowers.models.protocol import PER_DOCUMENT, ClickModel
@@ -229,6 +230,16 @@ def _read_user(given: Any, info: ValidationInfo) -> User:
     for _ in user.each():
         pass  # A model may check its constants.
     return user
+
+
+def truth_of(user: ClickModel, relevance: np.ndarray, positions: int) -> dict[str, np.ndarray]:
+    """The logits of each part of a user, as its `truth` has them."""
+    try:
+        return user.truth(relevance, positions)
+    except NotImplementedError as error:
+        expected = "a model with a method `truth`, which tells how such users click"
+        name = type(user).__name__
+        raise InputError(f"{name} is no user", field="user", expected=expected) from error
 
 
 UserField = Annotated[InstanceOf[User], BeforeValidator(_read_user), KIND_OR_OPTIONS]

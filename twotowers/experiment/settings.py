@@ -127,38 +127,33 @@ class Model(Config):
         return self.features if "features" in self.needs else None
 
 
-MEASURES = {
-    "validation": lambda log: True,
-    "ties": lambda log: log.SIMULATED or "a simulated log",
-    "queries": lambda log: log.SIMULATED or log.has_features or "annotated queries",
+MEASURES: Mapping[str, tuple[Callable[[Setting], bool], str]] = {
+    "validation": (lambda own: True, ""),
     # A document has one label on all lists, or one on each.
-    "recovery": lambda log: (
-        (log.SIMULATED and not log.RANKED) or "a simulated log, not lists that a ranker sorts"
+    "recovery": (
+        lambda own: own.log.SIMULATED and not own.log.RANKED,
+        "a simulated log, not lists that a ranker sorts",
     ),
-    "places": lambda log: log.RANKED or "lists that a ranker sorts",
+    "places": (lambda own: own.log.RANKED, "lists that a ranker sorts"),
+    "ties": (lambda own: own.log.SIMULATED, "a simulated log"),
+    "queries": (lambda own: own.log.SIMULATED or own.log.has_features, "annotated queries"),
+    "epochs": (lambda own: own.method.has("TRAINS"), "a method that trains by epochs"),
+    "uncertainty": (lambda own: own.model.by_pair, "a tower with a parameter per pair"),
 }
-"""For each measurement of a log: True where it is possible, else what it needs."""
+"""What may be measured besides: whether a setting can, and what it needs."""
 
-
-Need = tuple[Callable[["Setting"], bool], str, str]
-NEEDS: Mapping[str, Need] = {
-    "sessions": (lambda own: own.log.has_pages, "log", "a log with 'record: sessions'"),
+PAGES = "a log with 'record: sessions'"
+BY_PAIR = "'embedding': a parameter per query-document pair"
+NEEDS: Mapping[str, tuple[Callable[[Setting], bool], str, str]] = {
+    "sessions": (lambda own: own.log.has_pages, "log", PAGES),
     "features": (lambda own: not own.model.by_pair, "model.tower", "a tower that reads features"),
     "dense": (
         lambda own: own.log.has_pages or own.log.positions <= LONGEST_DENSE,
         "log",
-        f"at most {LONGEST_DENSE} positions, or a log with 'record: sessions'",
+        f"at most {LONGEST_DENSE} positions, or {PAGES}",
     ),
-    "pairs": (
-        lambda own: own.model.by_pair,
-        "model.tower",
-        "'embedding': a parameter per query-document pair",
-    ),
-    "embedding": (
-        lambda own: own.model.tower.name == "embedding",
-        "model.tower",
-        "'embedding': a parameter per query-document pair",
-    ),
+    "pairs": (lambda own: own.model.by_pair, "model.tower", BY_PAIR),
+    "embedding": (lambda own: own.model.tower.name == "embedding", "model.tower", BY_PAIR),
     "embedding or linear": (
         lambda own: own.model.tower.name in ("embedding", "linear"),
         "model.tower",
@@ -217,9 +212,9 @@ class Setting(Config):
     """Of lists that a ranker sorts: boosted trees that rank test queries."""
     seeds: Seeds | None = None
     """Its own seeds, where those of the scale are too few."""
-    measure: Distinct[
-        Literal["validation", "recovery", "places", "ties", "queries", "epochs", "uncertainty"]
-    ] = Field(default=(), validate_default=False)
+    measure: Distinct[Literal[tuple(MEASURES)]] = Field(  # pyrefly: ignore
+        default=(), validate_default=False
+    )
     """What is measured besides. `validation`: losses of the validation split, by which lanes may be
     chosen, and of a simulated log nDCG@5. `queries`: nDCG@5 of every test query; of a real log with
     annotations, all metrics of every annotated query, NLL of the test page with its number (as
@@ -266,13 +261,9 @@ class Setting(Config):
         if self.transfer is not None and not log.RANKED:
             wrong = "there are no test queries to rank"
             yield wrong, "a log with 'from: lists' that a ranker sorts", "transfer"
-        own = {
-            "epochs": method.has("TRAINS") or "a method that trains by epochs",
-            "uncertainty": model.by_pair or "a tower with a parameter per pair",
-        }
         for measure in self.measure:
-            needed = own[measure] if measure in own else MEASURES[measure](log)
-            if needed is not True:
+            possible, needed = MEASURES[measure]
+            if not possible(self):
                 yield f"{measure!r} cannot be measured", needed, "measure"
         if log.has_factors(self._log_lanes()) and not method.has("FACTORS"):
             yield (
@@ -280,8 +271,8 @@ class Setting(Config):
                 "'alternation', or lanes of a log without merging and contexts",
                 "method",
             )
-        for need in method.traits:
-            has, at, expected = NEEDS.get(need, (lambda own: True, "", ""))
+        for need in filter(NEEDS.__contains__, method.traits):
+            has, at, expected = NEEDS[need]
             if not has(self):
                 yield f"method {method.name!r} cannot fit this: it needs {need}", expected, at
         if method.has("TRAINS") and self.training is None:

@@ -1,25 +1,48 @@
-"""Logs of users who are simulated on the rankings of a policy."""
+"""Logs of users who are simulated on the rankings of a policy.
+
+Their clicks are drawn as counts of cells (`draw_cells`) or page by page (`draw_pages`). Both have
+the same distribution.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
+import pyarrow as pa
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from twotowers.errors import nearest
 from twotowers.experiment.fields import Config, Positive, Share, config_error
 from twotowers.experiment.log import Columns, Files, Log, need_pages, tower_inputs
-from twotowers.experiment.parts import UserField
-from twotowers.experiment.simulated_clicks import draw_cells, draw_pages
+from twotowers.experiment.parts import UserField, truth_of
 from twotowers.files.rankings import mask, pad, read_rankings
-from twotowers.logs.cells import read_logs, write_logs
-from twotowers.logs.policies import ScoredPairs, read_scores
+from twotowers.logs.cells import LaneLog, read_logs, write_logs
+from twotowers.logs.counts import Cells, added
+from twotowers.logs.policies import (
+    NOISE_HIGH,
+    NoisyOrder,
+    ScoredPairs,
+    policy_scores,
+    ranking_order,
+    read_scores,
+)
 from twotowers.logs.sessions import write_sessions
-from twotowers.logs.simulated_sessions import counts_of, read_lane_sessions
+from twotowers.logs.simulated_sessions import (
+    Sampler,
+    counts_of,
+    read_lane_sessions,
+    stream_sessions,
+)
+from twotowers.logs.simulation import Traffic
 from twotowers.methods.task import Split
-from twotowers.models.protocol import ClickModel
+from twotowers.models.chances import Chance
+from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, CellModel, ClickModel
+from twotowers.randomness import stream
 from twotowers.splits import SPLITS
 from twotowers.towers.lane import Lanes, values_of
 
@@ -248,3 +271,141 @@ class SimulatedLog(Log):
 
     def _policies(self, inputs: Mapping[str, str]) -> dict[str, ScoredPairs]:
         return {split: read_scores(inputs["policy"], *self.queries.of(split)) for split in SPLITS}
+
+
+def draw_cells(
+    log: SimulatedLog, split: str, policy: ScoredPairs, *, seed: int
+) -> Iterator[LaneLog]:
+    """Yield the counts of each lane. Lanes share their sessions; clicks are drawn for each."""
+    lanes, pairs, positions = log.lanes, policy.pairs, log.positions
+    temperatures = lanes["temperature"]
+    traffics = [
+        Traffic(
+            pairs.lengths,
+            sessions=more,
+            temperatures=temperatures,
+            length=positions,
+            rng=stream("traffic", seed, split, *_growth(number)),
+        )
+        for number, more in enumerate(np.diff([0, *log.sessions.of(split)]).tolist())
+    ]
+    where = mask(pairs.lengths, positions)
+    relevance = pad(policy.relevance, pairs.offsets, positions)
+    users = [(own, _chances(user, relevance, positions)) for own, user in log.user.each()]
+    for strength, order in _orders(log, split, policy, where, seed):
+        for temperature, (own, chances) in product(temperatures, users):
+            grown = []
+            for number, traffic in enumerate(traffics):
+                drawn = ("session noise", seed, split, strength, temperature, *_growth(number))
+                shown = traffic.impressions(order, temperature, stream(*drawn))
+                key = (strength, temperature, *own.values(), *_growth(number))
+                rng = stream("clicks", seed, split, *key)
+                more = replace(shown, clicks=rng.binomial(shown.impressions, chances(shown)))
+                grown.append(added(grown[-1], more) if grown else more)
+            for number, lane in _by_size(lanes, strength, temperature, own):
+                # If a split has one size only, the lanes of all sizes have the same log.
+                yield LaneLog(split, lane, grown[min(number, len(grown) - 1)])
+
+
+def _by_size(
+    lanes: Mapping, strength: float, temperature: float, own: Mapping
+) -> Iterator[tuple[int, dict]]:
+    """Number and columns of the lanes that differ in their sessions only."""
+    values = {next(iter(lanes)): strength, "temperature": temperature}
+    for number, size in enumerate(lanes.get("sessions", [None])):
+        yield number, values | ({} if size is None else {"sessions": size}) | dict(own)
+
+
+def draw_pages(
+    log: SimulatedLog, split: str, policy: ScoredPairs, *, seed: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the pages of each lane, some thousands at a time. Each lane has its own sessions.
+
+    Memory does not grow with the number of sessions. A larger log of the same lane begins with
+    the pages of the smaller one.
+    """
+    lanes, pairs, positions = log.lanes, policy.pairs, log.positions
+    pieces = np.diff([0, *log.sessions.of(split)]).tolist()
+    where = mask(pairs.lengths, positions)
+    relevance = pad(policy.relevance, pairs.offsets, positions)
+    ids = {
+        "queries": pairs.query[pairs.offsets[:-1]],
+        "documents": pad(pairs.document, pairs.offsets, positions),
+    }
+    users = [(own, _clicker(user, relevance, positions)) for own, user in log.user.each()]
+    for strength, order in _orders(log, split, policy, where, seed):
+        for temperature, (own, clicker) in product(lanes["temperature"], users):
+            for number, lane in _by_size(lanes, strength, temperature, own):
+                # If a split has one size only, the lanes of all sizes have the same pages.
+                for piece, sessions in enumerate(pieces[: number + 1]):
+                    key = (strength, temperature, *own.values(), *_growth(piece))
+                    yield from stream_sessions(
+                        order,
+                        clicker,
+                        pairs.lengths,
+                        sessions=sessions,
+                        temperature=temperature,
+                        rng=stream("pages", seed, split, *key),
+                        split=split,
+                        lanes=lane,
+                        **ids,
+                    )
+
+
+def _orders(
+    log: SimulatedLog, split: str, policy: ScoredPairs, where: np.ndarray, seed: int
+) -> Iterator[tuple[float, np.ndarray | NoisyOrder]]:
+    """Each strength, and the ranking of the policy of that strength, [queries, positions].
+
+    A policy with noise in each session draws its rankings later. Without noise it ranks once.
+    """
+    about = log.queries.of(split)[0] if log.queries.ranked == "once" else split
+    for strength in next(iter(log.policy.lanes.values())):
+        if log.policy.noise == "session" and abs(strength) < 1:
+            scores = pad(strength * policy.score, policy.pairs.offsets, where.shape[1])
+            noise = (1 - abs(strength)) * NOISE_HIGH
+            yield strength, NoisyOrder(np.where(where, scores, -np.inf), noise)
+            continue
+        # All strengths draw the same noise and ties, so that they differ in nothing else.
+        rng = stream("policy noise", seed, about)
+        scores = policy_scores(policy.score, strength, rng=rng)
+        scores = pad(scores, policy.pairs.offsets, where.shape[1])
+        yield strength, ranking_order(scores, where, tiebreak=rng.random(scores.shape))
+
+
+def _growth(number: int) -> tuple:
+    """The name of the draws by which a log grows. A first log has none, like a single log."""
+    return ("growth", number) if number else ()
+
+
+def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable:
+    """A function from impressions to the click probability of each cell."""
+    truth = truth_of(user, relevance, positions)
+
+    def of_cells(shown: Cells) -> np.ndarray:
+        parts = {
+            name: values[shown.query, shown.document]
+            if user.parts[name] == PER_DOCUMENT
+            else values[shown.position]
+            if user.parts[name] == PER_POSITION
+            else values
+            for name, values in truth.items()
+        }
+        return np.asarray(user.click_probability(**parts))
+
+    return of_cells
+
+
+def _clicker(user: ClickModel, relevance: np.ndarray, positions: int) -> Sampler:
+    """The sampler of clicks on pages, for `stream_sessions`."""
+    truth = truth_of(user, relevance, positions)
+
+    def sample(query, documents, where, *, rng):
+        parts = {
+            name: values[query[:, None], documents] if user.parts[name] == PER_DOCUMENT else values
+            for name, values in truth.items()
+        }
+        chances = {name: Chance.from_logits(logits) for name, logits in parts.items()}
+        return user.sample(chances, where, rng=rng)["clicks"]
+
+    return sample
