@@ -103,14 +103,13 @@ def test_a_stand_in_with_text_has_a_law(tmp_path):
 YANDEX = "7_1\t5,6 : 6 ; 7_1\t6,5 : 6 , 9; 7_2\t5 :"
 
 
-def test_a_click_log_is_fetched_and_parsed(tmp_path, monkeypatch):
+def test_a_click_log_is_fetched_and_parsed(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "trainSample").write_text(YANDEX)
     text = YANDEX.encode()
-    entry = source("yandex_20_queries")
     ours = {LOG: hashlib.sha256(text).hexdigest()}
-    monkeypatch.setattr(fetch_dataset, "resolve", lambda _: replace(entry, files_sha256=ours))
-    manifest = fetched(tmp_path / "data", "yandex_20_queries")
+    entry = replace(source("yandex_20_queries"), files_sha256=ours)
+    manifest = fetched(tmp_path / "data", entry)
     assert json.loads(manifest.read_text()) == {
         LOG: {
             "path": str(tmp_path / "data" / "trainSample"),
@@ -181,9 +180,8 @@ def declared_log(folder: Path, form: str, **reading) -> dict:
     ],
 )
 def test_a_click_log_of_ones_own_is_parsed(tmp_path, capfd, form, reading, cells, left_out):
-    declared = declared_log(tmp_path / "data", form, **reading)
-    manifest = fetched(tmp_path / "data", declared)
-    entry = entry_of(declared)
+    entry = entry_of(declared_log(tmp_path / "data", form, **reading))
+    manifest = fetched(tmp_path / "data", entry)
     params = {"split": LOG, "format": form, "label_max": None, "width": None}
     params["reading"] = dict(entry.reading)
     path = tmp_path / "out" / "log.parquet"
@@ -206,31 +204,30 @@ def test_cells_of_several_parts_are_added_up_by_bias_features(tmp_path):
     (tmp_path / "data" / "log.csv").write_text(names + rows)
     declared = {"name": "mylog", "format": "cells", "splits": {LOG: "log.csv"}}
     entry = entry_of({**declared, "reading": {"bias": ["device"]}})
-    parse([fetched(tmp_path / "data", declared)], tmp_path / "log.parquet", entry, LOG)
+    parse([fetched(tmp_path / "data", entry)], tmp_path / "log.parquet", entry, LOG)
     found = [[*row.values()][2:] for row in pq.read_table(tmp_path / "log.parquet").to_pylist()]
     assert found == [[1, "phone", 10, 1], [1, "tv", 30, 3]]
     assert seen_in(tmp_path / "log.parquet") == {"impressions": 40, "clicks": 4}
 
 
 def test_a_click_log_of_ones_own_that_is_refused_leaves_no_file(tmp_path):
-    declared = declared_log(tmp_path / "data", "rows", first=0, repeats="error")
-    manifest = fetched(tmp_path / "data", declared)
+    entry = entry_of(declared_log(tmp_path / "data", "rows", first=0, repeats="error"))
+    manifest = fetched(tmp_path / "data", entry)
     with pytest.raises(InputError, match="2 clicks on one document"):
-        parse([manifest], tmp_path / "out" / "log.parquet", entry_of(declared), LOG)
+        parse([manifest], tmp_path / "out" / "log.parquet", entry, LOG)
     assert list(tmp_path.rglob("*log.parquet*")) == []
 
 
 # Real data: fetch, parse, preprocess
 
 
-def entry_of(source) -> Source:
-    """A data set that is named or declared."""
-    return DataSet.model_validate({"source": source}).of
+def entry_of(declared) -> Source:
+    return DataSet.model_validate({"source": declared}).of
 
 
-def fetched(folder: Path, source) -> Path:
+def fetched(folder: Path, entry: Source) -> Path:
     path = folder.with_name("manifest.json")
-    fetch_dataset.main([], [path], source=dumped(entry_of(source)), folder=str(folder))
+    fetch_dataset.main([], [path], source=dumped(entry), folder=str(folder))
     return path
 
 

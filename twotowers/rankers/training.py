@@ -22,7 +22,6 @@ from jax.tree_util import register_dataclass
 from twotowers.errors import InputError, check_choice
 from twotowers.files.rankings import Rankings, mask, pad
 from twotowers.fitting.gradient import FitSettings, fit
-from twotowers.randomness import stream
 from twotowers.rankers.trees import fit_lambdamart, some_queries
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.linear import LinearTower
@@ -63,7 +62,8 @@ def train_ranker(
     if name == "expert":
         return lambda rankings, relevance: relevance
     if name == "svm":
-        labelled = sample_queries(rankings, settings["share"], seed=seed)
+        number = max(int(settings["share"] * len(rankings.queries)), 1)
+        labelled = rankings.take(some_queries(rankings, number, seed=seed))
         weights = train_rank_svm(labelled, cost=settings["cost"])
         return lambda rankings, relevance: rankings.features @ weights
     if name == "lambdamart":
@@ -110,14 +110,6 @@ class LabelLoss:
         where = self.where[index]
         error = jnp.where(where, model(self.features[index], key) - self.labels[index], 0.0)
         return jnp.square(error).sum(-1) / where.sum(-1)
-
-
-def sample_queries(rankings: Rankings, share: float, *, seed: int) -> Rankings:
-    """A random share of the queries, rounded down but at least one, in their order."""
-    queries = rankings.queries
-    number = max(int(share * len(queries)), 1)
-    chosen = stream("queries with labels", seed).choice(queries, number, replace=False)
-    return rankings.take(np.isin(rankings.query, chosen))
 
 
 def train_rank_svm(rankings: Rankings, *, cost: float = COST) -> np.ndarray:
