@@ -1,4 +1,4 @@
-"""Downloads from a local server: whole, damaged, dropped; and files found on disk."""
+"""Downloads from a local server: whole, damaged, gone; and files found on disk."""
 
 import dataclasses
 import gc
@@ -35,11 +35,11 @@ def tar(files: dict[str, bytes]) -> bytes:
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `content`, or nothing if `dead`. The first `drops` answers end half-way."""
+    """Serves `content`, or nothing if `dead`."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.content, self.drops, self.requests, self.dead = b"", 0, 0, False
+        self.content, self.requests, self.dead = b"", 0, False
         self.url = f"http://127.0.0.1:{self.server_port}/data/sample.tar.gz"
 
 
@@ -47,11 +47,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         server = self.server
         server.requests += 1
-        dropped = server.requests <= server.drops
         self.send_response(404 if server.dead else 200)
         self.send_header("Content-Length", str(len(server.content)))
         self.end_headers()
-        self.wfile.write(server.content[: len(server.content) // 2 if dropped else None])
+        self.wfile.write(server.content)
 
     def log_message(self, *_):
         """Silent: the default writes every request to stderr."""
@@ -114,14 +113,6 @@ def test_damaged_archive_gives_both_checksums_and_leaves_nothing(server, tmp_pat
     assert server.requests == 1 + RETRIES
 
 
-def test_dropped_connection_is_tried_again(server, tmp_path):
-    data = public(server, tar(FILES))
-    server.drops = 2
-    fetch(data, tmp_path)
-    assert server.requests == 3
-    assert locate(data, tmp_path)
-
-
 # Pooch leaves open the connections on which it was told 404.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_dead_link(server, tmp_path):
@@ -134,13 +125,6 @@ def test_dead_link(server, tmp_path):
     assert server.requests == 1 + RETRIES
     del caught
     gc.collect()
-
-
-def test_partial_archive_of_an_earlier_run_is_replaced(server, tmp_path):
-    data = public(server, tar(FILES))
-    (tmp_path / "sample.tar.gz").write_bytes(server.content[:40])
-    fetch(data, tmp_path)
-    assert (tmp_path / "sample.tar.gz").read_bytes() == server.content
 
 
 @pytest.mark.parametrize("name", ["mslr_web30k", "yahoo_set1"])

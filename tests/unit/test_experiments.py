@@ -240,10 +240,6 @@ def test_a_data_set_is_replaced_wherever_it_is_named(load):
     assert datasets == {"lemma": None, "real": "yandex", "a": "mine", "b": "mine"}
 
 
-def test_a_replacement_of_data_sets_that_the_paper_does_not_use_changes_nothing(load):
-    assert load(**replaced(istella_s="mine")) == load()
-
-
 def test_one_data_set_cannot_be_prepared_in_two_ways(load):
     both = replaced(mslr30k="mine", yahoo="mine")
     steps = EXPERIMENT["datasets"]["mslr30k"]
@@ -252,11 +248,6 @@ def test_one_data_set_cannot_be_prepared_in_two_ways(load):
     unlike = put(EXPERIMENT, ["datasets", "yahoo"], steps | {"top": 10})
     with pytest.raises(InputError, match=r"datasets\.yahoo: 'mine' .* prepared differently"):
         load(unlike, **both)
-
-
-def test_an_expert_is_no_ranker_to_be_declared(load):
-    study = {"dataset": "mslr30k", "ranker": "expert"}
-    assert load(put(EXPERIMENT, ["studies", "a"], study)).studies["a"].ranker == "expert"
 
 
 REFUSED = """
@@ -405,11 +396,6 @@ def test_a_method_of_bias_alone_may_be_tested_on_other_queries(load, method):
     assert not load(put(EXPERIMENT, ["settings", "fit"], fit)).settings["fit"].log.same_queries
 
 
-def test_unknown_paper():
-    with pytest.raises(InputError, match=r"papers: 'hager2052' .*did you mean 'hager2025'"):
-        load_paper("hager2052", read_config(CONFIG))
-
-
 # YAML
 
 
@@ -446,13 +432,6 @@ def test_a_mistake_is_blamed_on_the_file_that_has_it(tmp_path):
         read_config(CONFIG | {"scale": "huge"}, [ours, mine])
 
 
-def test_a_merged_key_may_be_replaced(tmp_path):
-    path = tmp_path / "config.yaml"
-    path.write_text("a: &a {x: 1, y: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: [*a, *b], y: 3}\n")
-    read = read_yaml(path)
-    assert (read["b"], read["c"]) == ({"x": 2, "y": 1}, {"x": 1, "y": 3})
-
-
 def test_a_setting_may_name_a_tower_which_a_scale_may_override(load):
     changed = put(EXPERIMENT, ["towers"], {"net": {"kind": "dense", "layers": [8, 4]}})
     changed = put(
@@ -462,11 +441,6 @@ def test_a_setting_may_name_a_tower_which_a_scale_may_override(load):
     for scale, layers in (("smoke", [2]), ("paper", [8, 4])):
         tower = load(changed, scale=scale).settings["fit"].model.tower
         assert (tower.name, tower.options) == ("dense", {"layers": tuple(layers)})
-
-
-def test_training_without_steps_is_a_pass_over_a_lanes_own_queries(load):
-    found = load(put(EXPERIMENT, ["training", "deep", "steps"], None)).settings["fit"].training
-    assert "steps" not in found.arguments()
 
 
 # Products of settings

@@ -127,34 +127,23 @@ def test_a_packed_file_is_unpacked(tmp_path):
     assert read_letor(path, width=2).features.tolist() == [[0, 5]]
 
 
-@real_data
-def test_mq2008_has_its_published_counts():
-    folds = [
-        read_letor(DATA / "MQ2008" / "Fold1" / name, width=46, label_max=2)
-        for name in ("train.txt", "vali.txt", "test.txt")
-    ]
-    assert [len(fold.query) for fold in folds] == [9630, 2707, 2874]
-    assert sum(len(fold.queries) for fold in folds) == 784
-    labels = np.concatenate([fold.label for fold in folds]).astype(int)
-    assert np.bincount(labels).tolist() == [12279, 2001, 931]
-    train = folds[0].features
-    assert train.min() == 0
-    assert train.max() == 1
-    assert (np.flatnonzero(np.ptp(train, axis=0) == 0) + 1).tolist() == [6, 7, 8, 9, 10, 43]
+MQ2008, MSLR = "MQ2008/Fold1", "mslr_web30k_sample"
 
 
 @real_data
 @pytest.mark.parametrize(
-    ("name", "rows", "queries"),
-    [("train.derived.txt", 5488, 53), ("vali.txt", 1734, 18), ("test.txt", 1900, 18)],
+    ("name", "width", "queries", "labels"),
+    [
+        (f"{MQ2008}/train.txt", 46, 471, [7820, 1223, 587]),
+        (f"{MQ2008}/test.txt", 46, 156, [2319, 378, 177]),
+        (f"{MSLR}/test.txt", 136, 18, [1023, 604, 243, 20, 10]),
+    ],
 )
-def test_mslr_sample_has_its_counts(name, rows, queries):
-    rankings = read_letor(DATA / "mslr_web30k_sample" / name, width=136, label_max=4)
-    assert rankings.features.shape == (rows, 136)
+def test_real_files_have_their_counts(name, width, queries, labels):
+    rankings = read_letor(DATA / name, width=width, label_max=4)
+    assert rankings.features.shape == (sum(labels), width)
     assert len(rankings.queries) == queries
-    if name == "test.txt":
-        counts = np.bincount(rankings.label.astype(int))
-        assert counts.tolist() == [1023, 604, 243, 20, 10]
+    assert np.bincount(rankings.label.astype(int)).tolist() == labels
 
 
 def test_a_byte_order_mark_is_no_value(tmp_path):

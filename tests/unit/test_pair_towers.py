@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from twotowers.experiment.components import components
 from twotowers.towers.baseline import BaselineTower
 from twotowers.towers.hashed import HashedTower, scrambled
 from twotowers.towers.lane import Lane
@@ -73,8 +72,3 @@ def test_a_lane_uses_the_table_of_its_own_ratio(kind):
                 mine = getattr(together, name)[...]
                 leaf[...] = mine[: leaf[...].size] if leaf[...].ndim else mine
         np.testing.assert_array_equal(together(jnp.arange(PAIRS)), alone(jnp.arange(PAIRS)))
-
-
-def test_which_towers_read_pairs():
-    of_pairs = {name for name, each in components("towers").items() if each.holds.BY_PAIR}
-    assert of_pairs == {"embedding", "baseline", "hashed", "quotient_remainder"}

@@ -176,16 +176,6 @@ def test_reading_a_plan_needs_no_snakemake_and_nothing_heavy():
     assert not {*heavy} & {*run.stdout.split()}
 
 
-# Files
-
-
-def test_results_are_those_of_all_seeds(plan):
-    assert plan.results_of("paper", ["small", "real"]) == [
-        *(f"out/smoke/fits/paper/small/{seed}.parquet" for seed in (7, 8, 9)),
-        "out/smoke/fits/paper/real/1.parquet",
-    ]
-
-
 # What rules apply to
 
 

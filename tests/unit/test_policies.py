@@ -23,20 +23,11 @@ def scores(strength, seed=0):
     return policy_scores(SCORES, strength, rng=np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("strength", [-0.666, -0.25, 0.333, 0.5])
+@pytest.mark.parametrize("strength", [-0.666, -0.25, 0, 0.333, 0.5])
 def test_equation_25(strength):
     noise = np.random.default_rng(0).uniform(0, 4, len(SCORES))
     expected = strength * SCORES + (1 - abs(strength)) * noise
     np.testing.assert_allclose(scores(strength), expected, rtol=1e-12)
-
-
-def test_strength_zero_is_uniform_noise_independent_of_the_score():
-    values = scores(0)
-    assert values.min() >= 0
-    assert values.max() <= 4
-    # Mean 2 with variance 16 / 12; correlation 0 with standard error 1 / sqrt(n); 5 sigma.
-    assert abs(values.mean() - 2) < 5 * np.sqrt(16 / 12 / len(values))
-    assert abs(np.corrcoef(values, SCORES)[0, 1]) < 5 / np.sqrt(len(values))
 
 
 def test_ranking_order_breaks_ties_and_puts_padding_last():
@@ -99,13 +90,6 @@ def test_deep_ranker_learns_and_scores_without_dropout():
     assert np.mean((first - labels) ** 2) < 0.2 * labels.var()
     # Each row is scored by itself, without padding and other documents.
     np.testing.assert_allclose(score(rankings.take(np.arange(5)), None), first[:5], rtol=1e-4)
-
-
-def test_expert_passes_relevance_through():
-    rankings, labels = linear_world()
-    score = train_ranker("expert", rankings, labels, None, seed=1)
-    other = np.arange(len(labels))
-    np.testing.assert_array_equal(score(rankings, other), other)
 
 
 def test_features_that_are_not_finite_are_an_error():

@@ -49,18 +49,12 @@ def changed(name, old, new):
     "edit",
     [
         changed("twotowers/a.py", "Double.", "Twice."),
-        changed("twotowers/a.py", '    """Double."""\n', ""),
         changed("twotowers/a.py", "# why", "# because"),
         changed("twotowers/a.py", "Module a.", "Another\n\nsummary."),
-        changed("twotowers/a.py", "2 * b.VALUE", "2  *  b.VALUE"),
-        changed("twotowers/b.py", "A value.", "The value."),
         changed("twotowers/unrelated.py", "1", "2"),
         changed("papers/p/study.py", "import twotowers.b", "import twotowers.a"),
     ],
-    ids=[
-        *("docstring", "first docstring", "comment", "module docstring", "spaces", "value"),
-        *("unrelated", "importer"),
-    ],
+    ids=["docstring", "comment", "module docstring", "unrelated", "importer"],
 )
 def test_digest_stays(digest, edit):
     assert digest(edit) == digest(FILES)
@@ -72,10 +66,9 @@ def test_digest_stays(digest, edit):
         changed("scripts/job.py", "f()", "f(); f()"),
         changed("twotowers/a.py", "2 *", "3 *"),
         changed("twotowers/b.py", "1", "2"),
-        changed("twotowers/b.py", "1", "'1'"),
         changed("twotowers/a.py", "return 2 * b.VALUE", "x = 'text'\n    return 2 * b.VALUE"),
     ],
-    ids=["itself", "import", "import of an import", "string for a number", "string in code"],
+    ids=["itself", "import", "import of an import", "string in code"],
 )
 def test_digest_changes(digest, edit):
     assert digest(edit) != digest(FILES)

@@ -41,14 +41,6 @@ def fitted(clicks):
     return tt.fit(clicks, model, training=QUICK, seeds=[1, 2])
 
 
-def test_rankings_have_three_splits_with_labels_and_lists_of_some_length():
-    rankings = tt.stand_in("mslr30k", queries=30, top=7)
-    assert {split: lists.lengths.max() for split, lists in rankings.splits.items()} == {
-        "train": 7, "validation": 7, "test": 7,
-    }  # fmt: skip
-    assert {*np.unique(rankings.train.label)} <= {0, 1, 2, 3, 4}
-
-
 def test_a_fit_of_python_is_that_of_a_paper(clicks, fitted):
     setting = loaded(dumped(fitted.setting))  # as the plan hands it to a job
     results = fit_setting(clicks.files, setting, seed=2)

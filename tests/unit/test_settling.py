@@ -13,7 +13,7 @@ from twotowers.experiment.components import components, find
 from twotowers.experiment.config import read_config
 from twotowers.experiment.fields import read
 from twotowers.experiment.objects import dumped, files_of, loaded
-from twotowers.experiment.paper import OVERRIDDEN, PaperFile, load_paper
+from twotowers.experiment.paper import load_paper
 from twotowers.experiment.parts import Examination
 from twotowers.files.yamls import read_yaml
 from twotowers.root import ROOT
@@ -91,11 +91,6 @@ def inputs_of(paper, name: str, seed: int) -> dict[str, str]:
     setting = paper.settings[name]
     wanted = {"by_pair": setting.model.by_pair, "transfer": setting.transfer is not None}
     return setting.log.fit_inputs(planned(paper).files("p"), seed, **wanted)
-
-
-def test_a_section_is_read_after_those_whose_entries_it_names():
-    sections = [name for name in PaperFile.model_fields if name in OVERRIDDEN]
-    assert sections == list(OVERRIDDEN)
 
 
 def test_lists_of_numbers_are_lanes(load):

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.special import ndtri
 
 from twotowers.errors import InputError
 from twotowers.logs.formats.baidu import OFFSET, documents_of, read, read_annotations, texts_of
 from twotowers.randomness import hashed, key_of, normals, uniforms
-from twotowers.standins.baidu import CANDIDATES, FEWEST, LABELS, LARGEST_POOL, Law, World, worth
+from twotowers.standins.baidu import CANDIDATES, FEWEST, LARGEST_POOL, Law, World
 from twotowers.standins.baidu_files import (
     EMPTY,
     PLAIN,
@@ -118,28 +117,6 @@ def test_causes_can_be_switched():
 
 def correlation(one, other):
     return np.corrcoef(one.ravel(), other.ravel())[0, 1]
-
-
-def test_candidates_have_the_variances_of_the_law():
-    found = World(2000, 1, LAW).candidates(np.arange(4000))
-    for name in ("attraction", "satisfaction", "score"):
-        assert getattr(found, name).std() == pytest.approx(1, abs=0.01)
-    # Relevance has the queries' own level, too.
-    assert found.relevance.std() == pytest.approx(np.sqrt(1 + LAW.among**2), abs=0.02)
-    own = found.relevance - found.relevance.mean(1, keepdims=True)
-    match, topic, style, _ = np.moveaxis(found.traits, -1, 0)
-    assert correlation(own, worth(match)) == pytest.approx(np.sqrt(LAW.match), abs=0.02)
-    assert correlation(own, topic) == pytest.approx(np.sqrt(LAW.topic), abs=0.02)
-    assert correlation(own, style) == pytest.approx(0, abs=0.01)
-    assert correlation(own, found.attraction) == pytest.approx(LAW.agreement, abs=0.02)
-    labels = World(2000, 1, LAW).labels(found.relevance)
-    np.testing.assert_allclose(np.bincount(labels.ravel()) / labels.size, LABELS, atol=0.015)
-    # The first candidates are the same, however many are drawn.
-    more = World(2000, 1, LAW).candidates(np.arange(5), LARGEST_POOL)
-    np.testing.assert_array_equal(more.relevance[:, :CANDIDATES], found.relevance[:5])
-    uniform = (np.arange(10_000) + 0.5) / 10_000
-    assert worth(ndtri(uniform)).mean() == pytest.approx(0, abs=1e-3)
-    assert worth(ndtri(uniform)).std() == pytest.approx(1, abs=1e-3)
 
 
 def test_placeholders_stand_where_they_were_dropped():

@@ -23,16 +23,6 @@ def recurrences(rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:
     return vector, np.bincount(pairs[:, 0])
 
 
-def test_form(named):
-    _, rankings = named
-    assert rankings.features.shape == (len(rankings.label), WIDTH)
-    assert rankings.features.dtype == rankings.label.dtype == np.float32
-    assert set(rankings.label) == {0, 1, 2, 3, 4}
-    assert len(rankings.queries) == 4096
-    numbers = np.concatenate([np.arange(n) for n in rankings.lengths])
-    np.testing.assert_array_equal(rankings.document, numbers)
-
-
 def with_two_labels(rankings: Rankings) -> np.ndarray:
     """[vectors] whether each is listed with different labels."""
     vector, queries = recurrences(rankings)
