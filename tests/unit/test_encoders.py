@@ -12,6 +12,7 @@ from scipy.special import erf, softmax
 from twotowers.errors import InputError
 from twotowers.towers.monobert import MonoBert
 from twotowers.towers.pretraining import (
+    DECAY,
     TOGETHER,
     Biased,
     Pretraining,
@@ -187,7 +188,7 @@ def test_training_learns_and_is_the_same_again(encoder, some, tmp_path):
         pretrain(encoder, few, naive, **kept, about="another loss")
     # A loss that reads no bias leaves it where it was, but for its decay.
     begin = Biased(encoder, nnx.Rngs(1)).bias[...]
-    shrunk = (1 - settings.learning_rate * settings.decay) ** len(pages)
+    shrunk = (1 - settings.learning_rate * DECAY) ** len(pages)
     np.testing.assert_allclose(trained.bias[...], begin * shrunk, rtol=1e-5)
     moved, _ = pretrain(encoder, few, two_towers, settings=settings, seed=1)
     assert (np.abs(moved.bias[:5] - begin[:5]) > 1e-3).all()
@@ -214,8 +215,3 @@ def test_vectors_with_and_without_dropout(encoder, some):
     direct = run(encoder, some.tokens, some.segments)[:, 0]
     np.testing.assert_allclose(clean, direct, atol=1e-5)
     assert np.abs(noisy - clean).mean() > 0.05
-
-
-def test_wrong_sizes():
-    with pytest.raises(InputError, match=r"width: 8 .*a multiple of heads, 3"):
-        MonoBert(**{**SMALL, "heads": 3}, rngs=nnx.Rngs(0))

@@ -5,15 +5,14 @@ import pytest
 
 from twotowers.experiment.fields import read
 from twotowers.experiment.paper import AnyLog
-from twotowers.files.rankings import read_rankings, write_rankings
+from twotowers.files.rankings import read_rankings
 from twotowers.jobs.fit import annotated
 from twotowers.jobs.measures import measure
-from twotowers.logs.described import read_documents, write_documents
+from twotowers.logs.described import read_documents
 from twotowers.logs.observed_pages import observed_pages
-from twotowers.logs.sessions import write_sessions
 from twotowers.methods.task import Fitted
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG
-from twotowers.standins.uva import WIDTH, generate_annotations, generate_documents, generate_pages
+from twotowers.standins.uva import NAME, WIDTH, write
 
 SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}
 REAL = read(AnyLog, {"from": "dataset", "dataset": "uva", "features": True, "split": SHARES})
@@ -23,9 +22,8 @@ REAL = read(AnyLog, {"from": "dataset", "dataset": "uva", "features": True, "spl
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("raw")
     paths = {part: folder / f"{part}.parquet" for part in (LOG, DOCUMENTS, ANNOTATIONS)}
-    write_sessions(paths[LOG], generate_pages(800, seed=1))
-    write_documents(paths[DOCUMENTS], generate_documents(800, seed=1))
-    write_rankings(generate_annotations(30, seed=1), paths[ANNOTATIONS])
+    for part, size in ((LOG, 800), (DOCUMENTS, 800), (ANNOTATIONS, 30)):
+        write(paths[part], part, name=NAME, size=size, seed=1)
     return paths
 
 

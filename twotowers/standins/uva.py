@@ -140,32 +140,24 @@ def features_of(rng: np.random.Generator, traits: np.ndarray) -> np.ndarray:
 
 
 def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> None:
-    """Write a part: 'annotations' of `size` queries, or 'documents' or 'pages' of as many
-    sessions."""
-    if part == ANNOTATIONS:
-        write_rankings(generate_annotations(size, seed=seed), path)
-    elif part == DOCUMENTS:
-        write_documents(path, generate_documents(size, seed=seed))
-    else:
-        pages = generate_hashed_pages if name == WHOLE else generate_pages
-        write_sessions(path, pages(size, seed=seed))
+    """Write a part: 'annotations' of `size` queries, or 'documents' or 'pages' of as many sessions.
 
-
-def generate_annotations(queries: int, *, seed: int) -> Rankings:
-    """Queries with all of their documents, labelled 0 to 4.
-
-    Args:
-        queries: their number.
-        seed: of the draw. They are none of the log's queries.
+    Annotated queries have all of their documents, labelled 0 to 4, and are none of the log's.
     """
-    rng = stream(f"{NAME} annotations", seed)
-    drawn = candidates(rng, queries)
-    return Rankings(
-        query=np.repeat(np.arange(queries), CANDIDATES),
-        document=np.tile(np.arange(CANDIDATES, dtype=np.int32), queries),
-        label=labels_of(drawn.relevance).ravel(),
-        features=features_of(rng, drawn.traits.reshape(-1, TRAITS)),
-    )
+    if part == ANNOTATIONS:
+        rng = stream(f"{NAME} annotations", seed)
+        drawn = candidates(rng, size)
+        annotated = Rankings(
+            query=np.repeat(np.arange(size), CANDIDATES),
+            document=np.tile(np.arange(CANDIDATES, dtype=np.int32), size),
+            label=labels_of(drawn.relevance).ravel(),
+            features=features_of(rng, drawn.traits.reshape(-1, TRAITS)),
+        )
+        write_rankings(annotated, path)
+    elif part == DOCUMENTS:
+        write_documents(path, _documents(size, seed))
+    else:
+        write_sessions(path, _pages(size, seed, hashed=name == WHOLE))
 
 
 def labels_of(relevance: np.ndarray, law: Law = LAW) -> np.ndarray:
@@ -173,24 +165,20 @@ def labels_of(relevance: np.ndarray, law: Law = LAW) -> np.ndarray:
     return np.searchsorted(law.thresholds, relevance).astype(np.float32)
 
 
-def generate_pages(sessions: int, *, seed: int) -> Iterator[pa.RecordBatch]:
-    """Pages, query by query, for `twotowers.logs.sessions.write_sessions`.
+def _pages(sessions: int, seed: int, hashed: bool) -> Iterator[pa.RecordBatch]:
+    """Pages, query by query. No two queries share a document.
 
-    Documents have numbers of their own: no two queries share one.
+    `hashed`: as Baidu-ULTR has them, without queries, and ids of 31 bits that tell nothing.
     """
     for block in draw(sessions, seed=seed):
-        yield page_batch(block.query, block.documents, block.clicks, LOG, block.where)
+        query, documents = block.query, block.documents
+        if hashed:
+            query = np.zeros(len(query), np.int64)
+            documents = ((documents.astype(np.uint64) * HASH) >> np.uint64(33)).astype(np.int64)
+        yield page_batch(query, documents, block.clicks, LOG, block.where)
 
 
-def generate_hashed_pages(sessions: int, *, seed: int) -> Iterator[pa.RecordBatch]:
-    """The same pages as Baidu-ULTR has them: no queries, and ids of 31 bits that tell nothing."""
-    for block in draw(sessions, seed=seed):
-        hashed = (block.documents.astype(np.uint64) * HASH) >> np.uint64(33)
-        none = np.zeros(len(hashed), np.int64)
-        yield page_batch(none, hashed.astype(np.int64), block.clicks, LOG, block.where)
-
-
-def generate_documents(sessions: int, *, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _documents(sessions: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Number and features of each document that pages show: [documents], [documents, WIDTH]."""
     for number, block in enumerate(draw(sessions, seed=seed)):
         shown = np.unique(block.documents[block.where])

@@ -11,6 +11,9 @@ from flax import nnx
 from twotowers.towers.lane import Lanes
 from twotowers.towers.parts import Count, Rate, Tower, drop, elu, linear, matmul, number, rows
 
+LAYERS = 2
+"""Cross layers, and dense layers, as in the thesis (Section 5.6.2), with 32 hidden units."""
+
 
 class DeepCrossTower(Tower):
     """x_0 = norm(x), x_l = x_0 * (x_{l-1} W_l + b_l) + x_{l-1}; and dense layers.
@@ -24,8 +27,6 @@ class DeepCrossTower(Tower):
     Args:
         width: numbers per row.
         hidden: units of a dense layer.
-        cross, deep: how many cross layers and dense layers there are. Both are 2 in the thesis
-            (Section 5.6.2 and published configurations), with 32 hidden units.
         combination: "stacked" or "parallel".
         dropout: rate behind every dense layer.
         rngs: initialises all parameters.
@@ -41,16 +42,14 @@ class DeepCrossTower(Tower):
         width: int,
         *,
         hidden: Count = 32,
-        cross: Count = 2,
-        deep: Count = 2,
         combination: Literal["stacked", "parallel"] = "stacked",
         dropout: Lanes[Rate] = 0.0,
         rngs: nnx.Rngs,
     ):
         self.dropout = number(dropout)
         self.input_norm = nnx.LayerNorm(width, rngs=rngs)
-        self.crosses = nnx.List(linear(width, width, rngs=rngs) for _ in range(cross))
-        sizes = [width, *[hidden] * (deep - 1)]
+        self.crosses = nnx.List(linear(width, width, rngs=rngs) for _ in range(LAYERS))
+        sizes = [width, *[hidden] * (LAYERS - 1)]
         self.layers = nnx.List(linear(size, hidden, rngs=rngs) for size in sizes)
         self.norms = nnx.List(nnx.LayerNorm(hidden, rngs=rngs) for _ in sizes)
         self.parallel = combination == "parallel"

@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from twotowers.errors import InputError
 from twotowers.towers.sequences import OFFSET, PAD
 
 NORMAL = nnx.initializers.normal(0.02)
@@ -70,8 +69,6 @@ class MonoBert(nnx.Module):
             segments: 2, or 3 if tokens are marked (`twotowers.towers.sequences.marked`).
             rngs: source of randomness.
         """
-        if width % heads:
-            raise InputError(f"{width}", field="width", expected=f"a multiple of heads, {heads}")
         self.token = nnx.Embed(vocabulary + OFFSET, width, embedding_init=NORMAL, rngs=rngs)
         self.position = nnx.Embed(length, width, embedding_init=NORMAL, rngs=rngs)
         self.segment = nnx.Embed(segments, width, embedding_init=NORMAL, rngs=rngs)

@@ -31,6 +31,9 @@ POSITIONS = 50
 PAGES = 4_096
 """Pages whose texts are together in memory."""
 
+DECAY, BETA2 = 0.01, 0.98
+"""Of AdamW."""
+
 SECONDS = 600
 """Between two checkpoints."""
 
@@ -47,15 +50,13 @@ class Pretraining:
     """How an encoder is trained; the defaults are those of the thesis.
 
     Attributes:
-        learning_rate, decay, beta2: of AdamW.
+        learning_rate: of AdamW.
         mask: the chance that a token of title or abstract is masked.
         documents: documents of a step. Pages are taken while they fit.
         pages: the most pages of a step.
     """
 
     learning_rate: float = 5e-5
-    decay: float = 0.01
-    beta2: float = 0.98
     mask: float = 0.3
     documents: int = 256
     pages: int = 64
@@ -237,7 +238,7 @@ def pretrain(
 
 
 def _optimiser(settings: Pretraining) -> optax.GradientTransformation:
-    return optax.adamw(settings.learning_rate, b2=settings.beta2, weight_decay=settings.decay)
+    return optax.adamw(settings.learning_rate, b2=BETA2, weight_decay=DECAY)
 
 
 @partial(jax.jit, static_argnames=("graph", "loss", "settings", "seed"))
