@@ -182,7 +182,7 @@ def test_cross_encoders_train_on_the_lines_that_baidu_published(files, folder, t
     assert published == tables
     laptop, jobs = plan("laptop"), defaultdict(dict)
     setting = laptop.papers["hager2024"].settings["bert-point-naive"]
-    inputs = setting.log.fit_inputs(laptop.files("hager2024"), 1, by_pair=False, transfer=False)
+    inputs = setting.log.fit_inputs(laptop.files("hager2024"), 1, setting)
     assert set(inputs) == {LOG, DOCUMENTS, ANNOTATIONS, TEXTS}
     given = made("laptop", "baidu_mlm_tokens") | {TEXTS: tmp_path / "manifest.json"}
     dataset_jobs(laptop, jobs, "baidu_mlm_texts")

@@ -89,8 +89,7 @@ def planned(paper) -> Planner:
 def inputs_of(paper, name: str, seed: int) -> dict[str, str]:
     """The inputs of a fit."""
     setting = paper.settings[name]
-    wanted = {"by_pair": setting.model.by_pair, "transfer": setting.transfer is not None}
-    return setting.log.fit_inputs(planned(paper).files("p"), seed, **wanted)
+    return setting.log.fit_inputs(planned(paper).files("p"), seed, setting)
 
 
 def test_lists_of_numbers_are_lanes(load):

@@ -112,6 +112,6 @@ def by_yaml(files, model, bias, folder) -> pd.DataFrame:
     file.write_text(yaml.safe_dump(paper))
     config = read_config(read_yaml(ROOT / "config.yaml") | {"papers": ["ours"]})
     setting = load_paper("ours", config, folder).settings["fit"]
-    inputs = setting.log.fit_inputs(None, 3, by_pair=False, transfer=False)
+    inputs = setting.log.fit_inputs(None, 3, setting)
     assert {*inputs.values()} == {*files.values()}
     return fit_setting(inputs, loaded(dumped(setting)), seed=3)

@@ -94,11 +94,6 @@ class DrawnLists(GivenLists):
     def clicks_inputs(self, files: Files, seed: int) -> dict[str, str]:
         return {}
 
-    def fit_inputs(
-        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
-    ) -> dict[str, str]:
-        return {"clicks": self.clicks(files, seed)}
-
     def drawn(self, seed: int) -> Lists:
         """The lists that a run of a seed sees."""
         given = self.lists.model_dump()

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from twotowers.experiment.fields import Positive, config_error
-from twotowers.experiment.log import Columns, Log, need_pages
+from twotowers.experiment.log import Columns, Files, Log, need_pages
 from twotowers.experiment.parts import User, UserField
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import read_table
@@ -71,6 +71,9 @@ class GivenLists(Log):
             "repair": list(self.repairs),
             "views": [float(views) for views in values_of(self.views)],
         }
+
+    def fit_inputs(self, files: Files, seed: int, setting: Any) -> dict[str, str]:
+        return {"clicks": self.clicks(files, seed)}
 
     def users(self, lanes: Sequence[Mapping]) -> list[ClickModel]:
         return [self.user.of(lane) for lane in lanes]

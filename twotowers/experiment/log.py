@@ -129,16 +129,10 @@ class Log(Config):
 
     def clicks_inputs(self, files: Files, seed: int) -> dict[str, str] | None:
         """What its clicks are simulated from; None if they are observed."""
-        raise NotImplementedError
+        return None
 
-    def fit_inputs(
-        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
-    ) -> dict[str, str]:
-        """The files that a fit reads.
-
-        `by_pair`: whether the relevance tower reads numbers of pairs; `transfer`: whether trees
-        rank test queries.
-        """
+    def fit_inputs(self, files: Files, seed: int, setting: Any) -> dict[str, str]:
+        """The files that a fit of a setting reads."""
         raise NotImplementedError
 
     def clicks(self, files: Files, seed: int) -> str:

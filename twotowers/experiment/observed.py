@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Discriminator, Field, Strict, Tag, model_validator
@@ -113,14 +113,9 @@ class ObservedLog(Log):
     def has_features(self) -> bool:
         return self.features
 
-    def clicks_inputs(self, files: Files, seed: int) -> None:
-        return None
-
-    def fit_inputs(
-        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
-    ) -> dict[str, str]:
+    def fit_inputs(self, files: Files, seed: int, setting: Any) -> dict[str, str]:
         parts = {LOG: PAGES}
-        if self.features and not by_pair:
+        if self.features and not setting.model.by_pair:
             judged = {ANNOTATIONS} & {*files.datasets[self.dataset].of.splits}
             parts |= {name: name for name in (DOCUMENTS, *judged)}
         inputs = {

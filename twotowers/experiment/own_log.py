@@ -98,14 +98,9 @@ class OwnLog(Log):
     def has_features(self) -> bool:
         return self.features is not None
 
-    def fit_inputs(
-        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
-    ) -> dict[str, str]:
+    def fit_inputs(self, files: Files, seed: int, setting: Any) -> dict[str, str]:
         files = [*map(str, files_of(self.path)), *([self.features] if self.features else [])]
         return {f"file {number}": name for number, name in enumerate(files)}
-
-    def clicks_inputs(self, files: Files, seed: int) -> None:
-        return None
 
     def settled(self, setting: Any) -> Any:
         """Counts are fitted where model and method allow it."""

@@ -98,11 +98,9 @@ class RankedLists(GivenLists):
             "policy": files.path("policy", dataset=self.dataset, **self.ranking(seed)),
         }
 
-    def fit_inputs(
-        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
-    ) -> dict[str, str]:
-        clicks = {"clicks": self.clicks(files, seed)}
-        if not transfer:
+    def fit_inputs(self, files: Files, seed: int, setting: Any) -> dict[str, str]:
+        clicks = super().fit_inputs(files, seed, setting)
+        if setting.transfer is None:
             return clicks
         test = {"test": files.path("rankings", dataset=self.dataset, split="test")}
         return {**self.clicks_inputs(files, seed), **test, **clicks}

@@ -218,9 +218,7 @@ class SimulatedLog(Log):
     def clicks_inputs(self, files: Files, seed: int) -> dict[str, str]:
         return {"policy": files.path("policy", dataset=self.dataset, **self.ranking(seed))}
 
-    def fit_inputs(
-        self, files: Files, seed: int, *, by_pair: bool, transfer: bool
-    ) -> dict[str, str]:
+    def fit_inputs(self, files: Files, seed: int, setting: Any) -> dict[str, str]:
         rankings = {
             split: files.path("rankings", dataset=self.dataset, split=split) for split in SPLITS
         }

@@ -235,14 +235,8 @@ class Planner(Places):
             own = {*files_of(said, self.root), *trees}
             code = self.code("scripts/fit_setting.py", *sorted(own))
             for seed in paper.seeds_of(name):
-                inputs = setting.log.fit_inputs(
-                    self.files(key),
-                    seed,
-                    by_pair=setting.model.by_pair,
-                    transfer=setting.transfer is not None,
-                )
                 jobs["fit"][f"{key}|{name}|{seed}"] = {
-                    "inputs": inputs,
+                    "inputs": setting.log.fit_inputs(self.files(key), seed, setting),
                     "trains": setting.method.has("TRAINS") or setting.method.has("GPU"),
                     "params": {
                         "code": code,
