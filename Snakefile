@@ -12,7 +12,7 @@ sys.path.insert(0, workflow.basedir)
 
 from scripts.runner import PRELOADED
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, IDS, LOG, PAGES, SPLITS
-from twotowers.workflow.compiling import compiler_flags
+from twotowers.workflow.compiling import QUICKLY, STEADILY
 from twotowers.workflow.plan import read_plan
 from twotowers.workflow.preloaded import start as start_preloaded
 from twotowers.workflow.provenance import code_version
@@ -35,7 +35,7 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.abspath(".cache/jax")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 # Each job has one thread. Jobs run side by side, and sums do not depend on the number of cores.
-os.environ.setdefault("XLA_FLAGS", compiler_flags(config["scale"]))
+os.environ.setdefault("XLA_FLAGS", QUICKLY if config["scale"] == "smoke" else STEADILY)
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.update(

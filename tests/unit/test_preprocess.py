@@ -11,7 +11,6 @@ from twotowers.datasets.preprocess import (
     preprocess,
     preprocess_stratified,
     preprocess_ultra,
-    rescale_labels,
     signed_log1p,
 )
 from twotowers.errors import InputError
@@ -51,12 +50,6 @@ def test_signed_log1p_is_odd_and_inverts_expm1():
     np.testing.assert_allclose(np.expm1(np.abs(y)), np.abs(x), rtol=1e-5)
 
 
-def test_rescale_labels():
-    assert rescale_labels(np.array([0, 1, 2], np.float32), 2).tolist() == [0, 2, 4]
-    assert rescale_labels(np.array([0, 3, 4], np.float32), 4).tolist() == [0, 3, 4]
-    assert rescale_labels(np.array([1.0]), 2).dtype == np.float32
-
-
 LABELS = st.lists(
     st.lists(st.integers(0, 2), min_size=1, max_size=8), min_size=1, max_size=6
 ).filter(lambda queries: any(map(any, queries)))
@@ -75,14 +68,6 @@ def test_preprocess_equals_a_loop_over_queries(labels, top):
     start = dict(zip(raw.queries, raw.offsets, strict=False))
     rows = [start[q] + d for q, d in zip(result.query, result.document, strict=True)]
     np.testing.assert_array_equal(result.features, signed_log1p(raw.features[rows]))
-
-
-def test_preprocess_leaves_its_input_alone():
-    raw = ragged([0, 1], [2, 2])
-    before = raw.features.copy()
-    preprocess(raw)
-    np.testing.assert_array_equal(raw.features, before)
-    assert raw.label.tolist() == [0, 1, 2, 2]
 
 
 def test_nothing_remains():

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, create_model, model_validator
 
 from twotowers.datasets.sources import FORMATS, FURTHER, LETOR, Source, source
-from twotowers.errors import check_choice, nearest
+from twotowers.errors import check_choice
 from twotowers.experiment.fields import (
     Config,
     Listed,
@@ -226,8 +226,7 @@ class RunConfig(Config):
     @model_validator(mode="after")
     def _known_replacements(self) -> RunConfig:
         for name in [*self.replace, *self.replace.values()]:
-            if name not in self.datasets:
-                raise config_error(f"{name!r} is unknown", nearest(name, self.datasets), "replace")
+            check_choice(name, self.datasets, field="replace")
         return self
 
 

@@ -183,18 +183,16 @@ class User:
     """Who clicks: a click model with its constants, or several, which are lanes.
 
     Attributes:
-        models: one click model, or several. All have the same options.
-        several: whether the models are lanes.
+        models: one click model, or several, which are lanes. All have the same options.
     """
 
     models: tuple[Part, ...]
-    several: bool = False
 
     @property
     def lanes(self) -> dict[str, list]:
         """The values of each lane column."""
-        kinds = {USER_LANE: [each.name for each in self.models]} if self.several else {}
-        return kinds | self.models[0].lanes
+        names = [each.name for each in self.models]
+        return ({USER_LANE: names} if len(names) > 1 else {}) | self.models[0].lanes
 
     def each(self) -> Iterator[tuple[dict[str, Any], ClickModel]]:
         """Each user, with the values of the columns that differ between users."""
@@ -216,17 +214,17 @@ def _read_user(given: Any, info: ValidationInfo) -> User:
     if isinstance(given, ClickModel):
         given = {"kind": type(given), **asdict(given)}
     constants = with_kind(given)
-    names = constants.pop("kind")
-    several = isinstance(names, list | tuple)
-    if several and (not names or repeats(names)):
-        raise config_error(f"'kind' is {names!r}", "a name, or a list of different ones", "kind")
+    kinds = constants.pop("kind")
+    names = kinds if isinstance(kinds, list | tuple) else [kinds]
+    if not names or repeats(names):
+        raise config_error(f"'kind' is {kinds!r}", "a name, or a list of different ones", "kind")
     models = []
-    for name in names if several else [names]:
+    for name in names:
         own = find_in("models", name, info)
         checked = read(own.options_of_user, constants, context=info.context)
         options = {each: getattr(checked, each) for each in constants}
         models.append(Part(own.name, own.holds, options, ("PAGES",) if own.pages else ()))
-    user = User(tuple(models), several)
+    user = User(tuple(models))
     for _ in user.each():
         pass  # A model may check its constants.
     return user

@@ -1,6 +1,7 @@
 """How XLA compiles the programs of jobs: the value of the environment variable XLA_FLAGS.
 
-Standard library only, so that a Snakefile and the set-up of tests can use it.
+XLA reads no flag that follows a word without leading dashes. Standard library only, so that a
+Snakefile and the set-up of tests can use it.
 """
 
 import platform
@@ -15,15 +16,3 @@ QUICKLY = f"{STEADILY} --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fu
 """Compiles in half the time, for programs that run for less than they compile. A long fit is better
 off without: without XLA's fusion emitters, a fit of tables takes twice the time. Level 0 would
 compile in a third of the time, but programs then run for two to six times as long."""
-
-
-def compiler_flags(scale: str) -> str:
-    """XLA_FLAGS for the jobs of a run.
-
-    XLA reads no flag that follows a word without leading dashes.
-
-    Example:
-        >>> compiler_flags("laptop").split()[:2]
-        ['--xla_cpu_multi_thread_eigen=false', '--xla_backend_optimization_level=1']
-    """
-    return QUICKLY if scale == "smoke" else STEADILY
