@@ -46,7 +46,7 @@ def mslr(config=ROOT / "config.yaml") -> dict:
     """As the laptop scale draws and prepares it; policy and tower are trained as published."""
     settings = read_config(read_yaml(config) | {"scale": "laptop", "replace": {}}, config)
     paper = load_paper("hager2025", settings)
-    sizes = settings.datasets["mslr30k"].standin["laptop"].parts
+    sizes = settings.datasets["mslr30k"].standin["laptop"]
     raw = {name: generate("mslr30k", name, queries=sizes[name], seed=SEED) for name in SPLITS}
     places = paper.datasets["mslr30k"].top
     ready = {name: preprocess(lists, top=places) for name, lists in raw.items()}

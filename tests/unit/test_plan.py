@@ -218,7 +218,7 @@ WEB = {"web": CONFIG["datasets"]["web"] | {"standin": {"smoke": {"log": 5}}}}
     [
         ({"only": ["paper/tabel1"]}, r"only: 'paper/tabel1' .*did you mean 'paper/table1'"),
         ({"also": ["other/a"]}, r"also: 'other/a' is unknown"),
-        ({"datasets": CONFIG["datasets"] | WEB}, r"datasets\.web: the stand-in has no train"),
+        ({"datasets": CONFIG["datasets"] | WEB}, r"datasets\.web: 'train' is no part of"),
         ({"datasets": CONFIG["datasets"] | {"web": {"source": "mslr_web30k"}}},
          r"datasets\.web: .* no stand-in .*expected 'folder'"),
     ],

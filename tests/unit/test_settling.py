@@ -303,7 +303,7 @@ def test_a_real_log_of_documents_with_features(load, monkeypatch):
     sizes = {part: plan.standin_size("baidu_ultr_uva", part) for part in ("pages", "documents")}
     assert len(set(sizes.values())) == 1
     assert plan.standin_size("baidu_ultr_uva", "annotations") == 1000
-    with pytest.raises(InputError, match=r"stand-in has no annotations .*expected log"):
+    with pytest.raises(InputError, match=r"'annotations' is no part of the stand-in .*'log'"):
         plan.standin_size("wscd", "annotations")
     without = {key: value for key, value in DESCRIBED.items() if key != "features"}
     with pytest.raises(InputError, match=r"reads features, and this log has none.*features: true"):

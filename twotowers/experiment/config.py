@@ -23,42 +23,30 @@ from twotowers.experiment.fields import (
 from twotowers.experiment.items import Scale
 from twotowers.logs.opening import FORMATS as LOGS
 from twotowers.logs.opening import further_of
+from twotowers.splits import SPLITS
 
-SPLIT_SIZES = ("train", "validation", "test")
 TEXTS = "baidu"
 """The format of logs with text."""
 WIDEST = 100_000
 """The most features. A corrupt index must not allocate terabytes."""
 
 
-class Sizes(Config):
-    """Queries per split, or result pages of a click log."""
+def _whole(parts: dict[str, int]) -> dict[str, int]:
+    """Sizes of all splits, or of a log."""
+    given = [name for name in SPLITS if name in parts]
+    if not parts:
+        raise config_error("there are no sizes", "queries per split, or 'log'")
+    if given and len(given) < len(SPLITS):
+        (missing, *_) = [name for name in SPLITS if name not in given]
+        raise config_error(f"{missing!r} is missing", "a size of each split")
+    return parts
 
-    train: Positive | None = None
-    """Training queries."""
-    validation: Positive | None = None
-    """Validation queries."""
-    test: Positive | None = None
-    """Test queries."""
-    log: Positive | None = None
-    """Result pages."""
-    annotations: Positive | None = None
-    """Annotated queries, of a log of documents with features."""
 
-    @model_validator(mode="after")
-    def _whole(self) -> Sizes:
-        given = [name for name in SPLIT_SIZES if getattr(self, name) is not None]
-        if not self.parts:
-            raise config_error("there are no sizes", "queries per split, or 'log'")
-        if given and len(given) < len(SPLIT_SIZES):
-            (missing, *_) = [name for name in SPLIT_SIZES if name not in given]
-            raise config_error(f"{missing!r} is missing", "a size of each split")
-        return self
-
-    @property
-    def parts(self) -> dict[str, int]:
-        """The sizes that are given."""
-        return self.model_dump(exclude_none=True)
+Sizes = Annotated[
+    dict[Literal["train", "validation", "test", "log", "annotations"], Positive],
+    AfterValidator(_whole),
+]
+"""Queries per split, or result pages of a log."""
 
 
 class Encoder(Config):
@@ -143,7 +131,8 @@ class DataSet(Config):
     folder: str | None = None
     """The folder of the data set's files. null generates the stand-in."""
     standin: dict[Scale, Sizes] = Field(default={})
-    """Size of the generated stand-in, per scale."""
+    """Size of the generated stand-in, per scale: queries of train, validation and test, or pages of
+    log, perhaps with queries of annotations."""
     law: dict[str, float | str] = Field(default={})
     """Of a generated log with text: values instead of those of the calibrated law
     (`twotowers.standins.baidu.Law`), such as {agreement: 1}; and its `users` and `annotators`."""

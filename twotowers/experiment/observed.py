@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Discriminator, Field, Strict, Tag, model_validator
+from pydantic import AfterValidator, Field, Strict
 
 from twotowers.experiment.fields import Config, Distinct, config_error
 from twotowers.experiment.log import Columns, Files, Log, chosen, splits_of
@@ -17,28 +17,10 @@ from twotowers.files.artefacts import files_of
 from twotowers.logs.described import Gathered, read_documents
 from twotowers.logs.observed_pages import observed_pages
 from twotowers.methods.task import Split
-from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, TEXTS, part_of
+from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG, PAGES, SPLITS, TEXTS, part_of
 
 Fraction = Annotated[float, Field(gt=0, le=1)]
 Number = Annotated[int, Field(ge=0)]
-
-
-class Shares(Config):
-    """Shares of a log for training, validation and test."""
-
-    train: Fraction
-    """Share to fit on."""
-    validation: Fraction
-    """Share for early stopping."""
-    test: Fraction
-    """Share that is held out."""
-
-    @model_validator(mode="after")
-    def _whole(self) -> Shares:
-        shares = self.model_dump()
-        if not abs(sum(shares.values()) - 1) <= 1e-9:
-            raise config_error(f"the shares {shares} do not add up to 1", "a sum of 1")
-        return self
 
 
 class Portion(Config):
@@ -54,21 +36,15 @@ class Portion(Config):
     """The fewest and the most clicks of a page; any number if absent."""
 
 
-class Portions(Config):
-    """Parts of a log for training, validation and test."""
-
-    train: Portion
-    """Pages to fit on."""
-    validation: Portion
-    """Pages for early stopping."""
-    test: Portion
-    """Pages that are held out."""
-
-
-def _by_shares_or_parts(given: object) -> str:
-    of_splits = given.values() if isinstance(given, Mapping) else ()
-    by_parts = isinstance(given, Portions) or any(isinstance(each, Mapping) for each in of_splits)
-    return "parts" if by_parts else "shares"
+def _divided(split: dict[str, float | Portion]) -> dict[str, float | Portion]:
+    """A share or a portion for each split, in their order."""
+    for name in SPLITS:
+        if name not in split:
+            raise config_error(f"{name!r} is missing")
+    shares = [each for each in split.values() if not isinstance(each, Portion)]
+    if shares and not (len(shares) == len(SPLITS) and abs(sum(shares) - 1) <= 1e-9):
+        raise config_error(f"the shares {shares} do not add up to 1", "a sum of 1")
+    return {name: split[name] for name in SPLITS}
 
 
 class ObservedLog(Log):
@@ -81,10 +57,10 @@ class ObservedLog(Log):
     dataset: str
     """The click log."""
     split: Annotated[
-        Annotated[Shares, Tag("shares")] | Annotated[Portions, Tag("parts")],
-        Discriminator(_by_shares_or_parts),
+        dict[Literal["train", "validation", "test"], Fraction | Portion], AfterValidator(_divided)
     ]
-    """How the log is divided."""
+    """Shares of the log for train (to fit on), validation (for early stopping) and test, or parts
+    of it."""
     places: str | None = None
     """The bias feature with the positions of documents, if pages have gaps: `positions` of format
     baidu. Absent, the documents of a page stand at 1, 2, and so on."""
@@ -130,7 +106,7 @@ class ObservedLog(Log):
         self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
     ) -> dict[str, Split]:
         given = {"positions": self.positions, "places": self.places, "cut": self.cut}
-        pages = observed_pages(inputs[LOG], dict(self.split), seed=seed, **given)
+        pages = observed_pages(inputs[LOG], self.split, seed=seed, **given)
         read: np.ndarray | Gathered = pages.pair
         if features is not None:
             described = read_documents(inputs[DOCUMENTS])
@@ -145,6 +121,6 @@ class ObservedLog(Log):
     def _files(self, manifest: str) -> list[Path]:
         """The files of `texts`, but for those of validation and test."""
         pattern = json.loads(Path(manifest).read_text(encoding="utf-8"))[LOG]["path"]
-        portions = (part for name, part in self.split if name != "train")
+        portions = (part for name, part in self.split.items() if name != "train")
         held_out = {each for part in portions if isinstance(part, Portion) for each in part.parts}
         return [file for file in files_of(pattern) if part_of(file) not in held_out]

@@ -44,8 +44,7 @@ def dataset_jobs(plan: Planner, jobs: dict, name: str) -> None:
     if encoder:
         encoding = {"code": plan.code("scripts/encode.py"), "encoder": encoder.plain()}
     if dataset.is_standin:
-        sizes = dataset.standin.get(plan.config.scale)
-        parts = sizes.parts if sizes else {}
+        parts = dataset.standin.get(plan.config.scale, {})
         extra = (PAGES, DOCUMENTS) if LOG in parts else ()
         standin = standin_of(name, dataset)
         if standin is None:

@@ -129,13 +129,9 @@ class Planner(Places):
                 field=f"datasets.{name}",
                 expected="'folder', where its files are",
             )
-        sizes = given.parts
         of = LOG if part in (PAGES, DOCUMENTS) else part
-        if of not in sizes:
-            raise InputError(
-                f"the stand-in has no {of}", field=f"datasets.{name}", expected=", ".join(sizes)
-            )
-        return sizes[of]
+        check_choice(of, given, field=f"datasets.{name}", what="no part of the stand-in")
+        return given[of]
 
     def datasets_of(self, paper: str, needs: Iterable[str]) -> list[str]:
         """Data sets behind the given settings and studies."""
