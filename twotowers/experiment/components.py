@@ -74,14 +74,9 @@ class Component:
     module: ModuleType
     holds: Any
 
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return Path(self.module.__file__ or "")
-
     def source(self, root: Path = ROOT) -> str:
         """The file, relative to the project."""
-        return relative(self.path, root)
+        return relative(Path(self.module.__file__ or ""), root)
 
     @cached_property
     def options(self) -> type[Config]:
@@ -122,16 +117,11 @@ class Component:
                     options[name] = (Lanes[own] if several else own), default  # pyrefly: ignore
         return create_model(self.name, __base__=Options, **options)
 
-    @property
-    def required(self) -> list[str]:
-        """The constants that a click model has no default of."""
-        of = inspect.signature(self.holds).parameters
-        return [name for name, each in of.items() if each.default is each.empty]
-
     def build(self) -> Any:
         """A click model with its defaults."""
-        if self.required:
-            raise InputError(f"{self.name!r} needs {self.required[0]!r}")
+        for name, each in inspect.signature(self.holds).parameters.items():
+            if each.default is each.empty:
+                raise InputError(f"{self.name!r} needs {name!r}")
         return self.holds()
 
     @property

@@ -150,7 +150,10 @@ def _page_need(plan: Planner, paper: str, name: str) -> dict:
     return {
         "kind": type(need).__name__.lower(),
         "parameters": {key: value for key, value in said if key not in ("name", "study")},
-        "logs": plan.records_of(paper, [name]),
+        "logs": [
+            plan.record("fit", paper=paper, setting=name, seed=seed)
+            for _, seed in plan.runs(paper, [name])
+        ],
         **_origin(plan, paper, [name]),
     }
 

@@ -70,13 +70,6 @@ class Planner(Places):
             for need, seed in self.runs(paper, needs)
         ]
 
-    def records_of(self, paper: str, needs: Iterable[str]) -> list[str]:
-        """The records of such jobs. They say how long the jobs took."""
-        return [
-            self.record("fit", paper=paper, setting=need, seed=seed)
-            for need, seed in self.runs(paper, needs)
-        ]
-
     def item_files(self, paper: str, item: str) -> list[str]:
         """Every file of one item."""
         endings = ENDINGS[self.papers[paper].items[item].kind]
@@ -98,11 +91,10 @@ class Planner(Places):
         made = {f"{key}/{item}" for key, paper in self.papers.items() for item in paper.items}
         for name in self.config.only:
             check_choice(name, made, field="only")
-        if unmade := set(self.config.also) - made:
-            # They may be of another paper, or of data that the scale leaves out.
-            declared = self._declared()
-            for name in sorted(unmade):
-                check_choice(name, declared, field="also")
+        # They may be of another paper, or of data that the scale leaves out.
+        declared = self._declared() if self.config.also else ()
+        for name in self.config.also:
+            check_choice(name, declared, field="also")
         if self.config.only:
             return [path for name in self.config.only for path in self.item_files(*name.split("/"))]
         ends = map(self.file, ("overview", "verdicts"))
@@ -289,6 +281,7 @@ class Planner(Places):
         self, jobs: dict, key: str, dataset: str, relevance: str, ranker: str, seed: int
     ) -> None:
         settings = self.papers[key].rankers.get(ranker)
+        preparation = self.papers[key].datasets[dataset]
         jobs["policy"].setdefault(
             f"{key}|{dataset}|{relevance}|{ranker}|{seed}",
             {
@@ -299,16 +292,12 @@ class Planner(Places):
                     "relevance": relevance,
                     "ranker": ranker,
                     "settings": settings and settings.plain(),
-                    "places": self.padded_places(key, dataset),
+                    # Places per query that the percentiles of synthetic relevance count.
+                    "places": preparation.top if preparation.percentiles == "places" else None,
                     "seed": seed,
                 },
             },
         )
-
-    def padded_places(self, paper: str, dataset: str) -> int | None:
-        """Places per query that the percentiles of synthetic relevance count, if empty ones do."""
-        preparation = self.papers[paper].datasets[dataset]
-        return preparation.top if preparation.percentiles == "places" else None
 
     def study_inputs(self, jobs: dict, paper: str, study: Study) -> dict[str, str]:
         """The inputs of a study: none, a click log, its pages and annotations, or rankings. Real
