@@ -23,7 +23,7 @@ from twotowers.experiment.paper import AnyLog, Paper, load_paper
 from twotowers.root import ROOT
 from twotowers.workflow import dataset_jobs, planning
 from twotowers.workflow import plan as plans
-from twotowers.workflow.descriptions import _names, items_needs, needs_data, page_paper, source_note
+from twotowers.workflow.descriptions import _names, needs_data, page_paper, source_note
 from twotowers.workflow.plan import Plan, read_plan
 from twotowers.workflow.planning import Planner
 from twotowers.workflow.provenance import _closure
@@ -427,7 +427,6 @@ def test_every_need_reads_one_kind_of_data(plan, made):
         "theory": "simulation",
         "real": "real data",
     }
-    assert items_needs(plan, "paper") == {"fig1": ["small", "real"], "table1": ["theory"]}
     unknown = {"source": "tiangong_st", "folder": "/data"}
     others = made({"datasets": CONFIG["datasets"] | {"shop": unknown}})
     assert needs_data(others, "paper")["real"] == "unverified data"

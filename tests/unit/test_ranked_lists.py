@@ -22,8 +22,6 @@ from twotowers.experiment.ranked_lists import (
     Merging,
     Places,
     assign_contexts,
-    bias_features,
-    context_vectors,
     contexts_of,
     factors_of,
     vector_ids,
@@ -335,7 +333,6 @@ def test_gains_are_means_over_queries():
 # Context types of places, against loops; and the users of Chen et al. (2024), Appendix C.2.
 
 assigned = partial(assign_contexts, positions=TEN)
-vectors_of = partial(context_vectors, width=10, deviation=0.35)
 
 
 def test_rows_name_context_and_position():
@@ -372,7 +369,7 @@ def test_identical_vectors_share_an_id():
 
 
 def test_examination_follows_the_formula():
-    vectors = vectors_of(30, seed=4)
+    vectors = np.random.default_rng(4).normal(0, 0.35, (30, 10))
     # The third context's exponent is cut at 0: everything is examined.
     vectors[2] = -10 * np.sign(WEIGHTS)
     chance = Contextual().examined_in(vectors, TEN).ravel()
@@ -385,10 +382,11 @@ def test_examination_follows_the_formula():
     np.testing.assert_allclose(Contextual().examined_in(np.zeros((1, 10)), 10)[0], EXAMINATION)
 
 
-def test_bias_features_are_the_context_and_ten_times_the_position():
-    vectors = vectors_of(3, seed=0)
-    table = bias_features(vectors, positions=TEN, weight=10)
-    assert table.shape == (30, 11)
+def test_merging_compares_contexts_and_ten_times_the_position():
+    vectors, _, table = contexts_of(Contexts(**CONTEXTS), np.array([3]), TEN)
+    assert vectors.shape == (300, 10)
+    assert vectors.std() == pytest.approx(0.35, rel=0.05)
+    assert table.shape == (3000, 11)
     for factor, row in enumerate(table):
         np.testing.assert_array_equal(row[:10], vectors[factor // 10])
         assert row[10] == 10 * (factor % 10)

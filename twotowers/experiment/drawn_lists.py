@@ -122,8 +122,12 @@ class DrawnLists(GivenLists):
             for number, given in clicks.items():
                 documents, ids = lists.documents, np.arange(len(lists.documents))
                 if repair.swap:
-                    rng = stream("random swaps", seed, number)
-                    swap = _swap(repair.swap, lists, *estimates[number], rng)
+                    rows, rng = lists.rows, stream("random swaps", seed, number)
+                    swap = (
+                        node_intervention(*rows, *estimates[number])
+                        if repair.swap == CHEAPEST
+                        else random_intervention(*rows, *estimates[number], rng=rng)
+                    )
                     added = with_swap(documents, swap)
                     # Lanes add different lists, so each of them has a number of its own.
                     ids = np.append(ids, queries + np.arange(len(added)))
@@ -167,12 +171,6 @@ def _estimates(lists: Lists, clicks: Mapping[float, np.ndarray]) -> dict[float, 
     pairs = zip(fitted.relevance, fitted.examination[:, merged], strict=True)
     positive = [tuple(np.maximum(each, SMALLEST) for each in pair) for pair in pairs]
     return dict(zip(clicks, positive, strict=True))
-
-
-def _swap(kind: str, lists: Lists, relevance, examination, rng) -> Intervention:
-    if kind == CHEAPEST:
-        return node_intervention(*lists.rows, relevance, examination)
-    return random_intervention(*lists.rows, relevance, examination, rng=rng)
 
 
 def with_swap(documents: np.ndarray, swap: Intervention) -> np.ndarray:

@@ -79,7 +79,9 @@ class GivenLists(Log):
         return [self.user.of(lane) for lane in lanes]
 
     def simulate(self, inputs: Mapping[str, str], output: str | Path, *, seed: int) -> None:
-        write_lists(output, self.draw(inputs, seed=seed))
+        with atomic(output) as temporary:
+            lanes = pa.concat_tables(self.draw(inputs, seed=seed))
+            pq.write_table(lanes, temporary, compression="zstd")
 
     def draw(self, inputs: Mapping[str, str], *, seed: int) -> Iterable[pa.Table]:
         """Yield the rows of each lane, a row per place. Repairs share the clicks on given lists."""
@@ -96,12 +98,6 @@ def lane_table(lane: Lane, columns: Mapping[str, np.ndarray]) -> pa.Table:
     columns = {name: pa.array(columns[name], kind) for name, kind in TYPES.items()}
     rows = len(columns["query"])
     return pa.table({name: pa.repeat(value, rows) for name, value in lane.items()} | columns)
-
-
-def write_lists(path: str | Path, lanes: Iterable[pa.Table]) -> None:
-    """Write the tables of all lanes, all or nothing: a parquet file."""
-    with atomic(path) as temporary:
-        pq.write_table(pa.concat_tables(lanes), temporary, compression="zstd")
 
 
 def read_lists(path: str | Path, lanes: Sequence[Lane]) -> dict[str, Split]:

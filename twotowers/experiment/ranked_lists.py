@@ -137,14 +137,17 @@ def contexts_of(
 ) -> tuple[np.ndarray, Places, np.ndarray]:
     """The context types of a log, and who got which.
 
-    [types, features] vectors of the context types; the places of the lists, of `lengths` [lists];
-    and [types * positions, features + 1] bias features, by number of the factor.
+    [types, features] vectors X_t of the context types, normal with mean 0 (Chen et al. 2024,
+    Appendix C.2); the places of the lists, of `lengths` [lists]; and [types * positions, features
+    + 1] X_t and the weighted position from 0, by number of the factor. Node merging compares these:
+    the weight makes positions count more in a distance.
     """
     types, seed = drawn.types, drawn.seed
-    vectors = context_vectors(types, width=drawn.features, deviation=drawn.deviation, seed=seed)
+    shape = types, drawn.features
+    vectors = stream("context vectors", seed).normal(0, drawn.deviation, shape)
     places = assign_contexts(lengths, types, positions=positions, seed=seed)
-    weight = drawn.position_weight
-    return vectors, places, bias_features(vectors, positions=positions, weight=weight)
+    position = np.tile(drawn.position_weight * np.arange(positions), types)
+    return vectors, places, np.column_stack([np.repeat(vectors, positions, axis=0), position])
 
 
 def click_chance(
@@ -218,21 +221,6 @@ def assign_contexts(lengths: np.ndarray, contexts: int, *, positions: int, seed:
     factor = drawn * positions + np.arange(positions)
     shown = np.arange(positions) < lengths[:, None]
     return Places(shown=factor[shown], empty=factor[~shown])
-
-
-def context_vectors(contexts: int, *, width: int, deviation: float, seed: int) -> np.ndarray:
-    """[contexts, width] float64: a vector X_t of each context type, normal with mean 0
-    (Chen et al. 2024, Appendix C.2)."""
-    return stream("context vectors", seed).normal(0, deviation, (contexts, width))
-
-
-def bias_features(vectors: np.ndarray, *, positions: int, weight: float) -> np.ndarray:
-    """[contexts * positions, width + 1]: X_t and the weighted 0-based position, by factor.
-
-    Node merging compares these; the weight makes positions count more in a distance.
-    """
-    position = np.tile(weight * np.arange(positions), len(vectors))
-    return np.column_stack([np.repeat(vectors, positions, axis=0), position])
 
 
 def vector_ids(features: np.ndarray) -> np.ndarray:

@@ -49,7 +49,10 @@ def measure(
     """Metric, position (or None) and value of one lane on its unweighted test log."""
     rows = []
     if judged is not None and fitted.scores is not None:
-        rows += _on_annotations(fitted.scores(judged.inputs), judged)
+        # Means over all annotated queries; those without a relevant document count 0.
+        scores = fitted.scores(judged.inputs)
+        metrics = of_each_query(scores, judged.labels, where=judged.where)
+        rows += [(name, None, values.mean()) for name, values in metrics.items()]
     if fitted.bias is not None:
         bias = fitted.bias - fitted.bias[0]
         known = enumerate(bias, start=1)
@@ -72,12 +75,6 @@ def measure(
     elif test.relevance is None and fitted.cell_losses is not None:
         rows += perplexities(fitted.cell_losses(test), test.counts, log)
     return [*rows, *((metric, None, value) for metric, value in fitted.values.items())]
-
-
-def _on_annotations(scores: np.ndarray, judged: Judged) -> list[tuple[str, None, float]]:
-    """Means over all annotated queries; those without a relevant document count 0."""
-    metrics = of_each_query(scores, judged.labels, where=judged.where)
-    return [(name, None, values.mean()) for name, values in metrics.items()]
 
 
 def of_validation(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:

@@ -54,10 +54,6 @@ class Corpus:
                 occurrences[field] += np.bincount(tokens[tokens != PAD], minlength=vocabulary)
         return cls(number, frequency, occurrences)
 
-    def mean_length(self, field: str) -> float:
-        """Tokens of a document's field, on average."""
-        return self.occurrences[field].sum() / max(self.documents, 1)
-
 
 def lexical_features(
     query: np.ndarray, title: np.ndarray, abstract: np.ndarray, corpus: Corpus
@@ -84,7 +80,8 @@ def bm25(
     """
     known = corpus.frequency[field][np.maximum(query, 0)]
     idf = np.log1p((corpus.documents - known + 0.5) / (known + 0.5))
-    norm = 1 - B + B * length / max(corpus.mean_length(field), 1e-9)
+    mean = corpus.occurrences[field].sum() / max(corpus.documents, 1)
+    norm = 1 - B + B * length / max(mean, 1e-9)
     return (idf * counts * (K1 + 1) / (counts + K1 * norm[:, None])).sum(1)
 
 

@@ -155,7 +155,9 @@ def documents(
     again[np.isin(document, heading)] = False
     anew = np.searchsorted(p.thresholds, explained[document] + noise * normal(rows) + offset)
     label[again] = anew[again]
-    return _raw(levels[document], p), label
+    values = levels[document]
+    # As in the real files: shares, or counts over several decades.
+    return np.floor(10 ** (values * DECADES)) - 1 if p.counts else values, label
 
 
 def _head(number: int) -> np.ndarray:
@@ -189,10 +191,3 @@ def signal_of_traits(trait: np.ndarray) -> np.ndarray:
 
 
 SIGNAL_MEAN, SIGNAL_SD = -0.434, 1.422
-
-
-def _raw(levels: np.ndarray, population: Population) -> np.ndarray:
-    """Raw columns, as in the real files: shares, or counts over several decades."""
-    if not population.counts:
-        return levels
-    return np.floor(10 ** (levels * DECADES)) - 1

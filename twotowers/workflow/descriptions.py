@@ -52,11 +52,6 @@ def needs_data(plan: Planner, paper: str) -> dict[str, str]:
     }
 
 
-def items_needs(plan: Planner, paper: str) -> dict[str, list[str]]:
-    """The settings and studies that each item of a paper is drawn from."""
-    return {name: list(item.needs) for name, item in plan.papers[paper].items.items()}
-
-
 NAMING = ("settings", "panels", "groups", "lines")
 """Options of drawings that name settings."""
 NOTES = {STAND_IN: "generated stand-in for", REAL: "real", UNVERIFIED: "unverified"}

@@ -352,7 +352,9 @@ class Planner(Places):
             "params": {
                 "code": self.code("scripts/judge_claims.py", *own, *self._published(paper)),
                 "paper": paper,
-                "needs": descriptions.items_needs(self, paper),
+                "needs": {
+                    name: list(each.needs) for name, each in self.papers[paper].items.items()
+                },
                 "data": descriptions.needs_data(self, paper),
             },
         }
