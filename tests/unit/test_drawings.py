@@ -31,7 +31,7 @@ def settled(name: str = "fig1", **item) -> Item:
 def test_an_item_without_a_drawing_is_its_papers_own_module():
     item = settled("lemmas")
     assert item.draw == {"kind": "lemmas"}
-    assert item.drawing("hager2025").path == ROOT / "papers/hager2025/items/lemmas.py"
+    assert item.drawing("hager2025").source() == "papers/hager2025/items/lemmas.py"
 
 
 @pytest.mark.parametrize(
