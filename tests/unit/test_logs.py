@@ -10,8 +10,6 @@ from twotowers.logs.cells import LaneLog, Pairs, cells_schema, read_logs, write_
 from twotowers.logs.counts import Cells
 
 LENGTH = 5
-LANE = {"strength": 1.0, "temperature": 0.0}
-SCHEMA = cells_schema(LANE)
 
 
 def make_pairs(lengths, rng) -> Pairs:
@@ -76,24 +74,16 @@ def test_round_trip(tmp_path_factory, lengths, strengths, temperatures, highest,
                 np.testing.assert_array_equal(ours, theirs)
 
 
-PAIRS = Pairs(np.array([7, 7, 3]), np.array([4, 0, 0], np.int32), np.array([0, 2, 3]))
-
-
-def write_table(path, rows, **changes):
-    """Write rows of one lane: query, document, position, impressions, clicks."""
-    columns = dict(zip(SCHEMA.names[3:], map(list, zip(*rows, strict=True)), strict=True))
-    lane = {"split": "train", **LANE}
-    table = {name: [value] * len(rows) for name, value in lane.items()} | columns | changes
-    pq.write_table(pa.table(table, schema=SCHEMA), path)
-
-
-def read(path):
-    return read_logs(path, [LANE], split="train", pairs=PAIRS, length=2)
-
-
 def test_cells_stand_where_the_lists_say(tmp_path):
-    path = tmp_path / "log.parquet"
-    write_table(path, [(3, 0, 1, 9, 1), (7, 0, 2, 5, 2), (7, 4, 1, 5, 0)])
-    counts = read(path)
+    lane, path = {"strength": 1.0, "temperature": 0.0}, tmp_path / "log.parquet"
+    rows = [
+        {"query": 3, "document": 0, "position": 1, "impressions": 9, "clicks": 1},
+        {"query": 7, "document": 0, "position": 2, "impressions": 5, "clicks": 2},
+        {"query": 7, "document": 4, "position": 1, "impressions": 5, "clicks": 0},
+    ]
+    rows = [{"split": "train", **lane, **row} for row in rows]
+    pq.write_table(pa.Table.from_pylist(rows, schema=cells_schema(lane)), path)
+    pairs = Pairs(np.array([7, 7, 3]), np.array([4, 0, 0], np.int32), np.array([0, 2, 3]))
+    counts = read_logs(path, [lane], split="train", pairs=pairs, length=2)
     assert counts.impressions.tolist() == [[[[5, 0], [0, 5]], [[9, 0], [0, 0]]]]
     assert counts.clicks.tolist() == [[[[0, 0], [0, 2]], [[1, 0], [0, 0]]]]
