@@ -44,6 +44,7 @@ def fit_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--training", nargs="+", metavar="KEY=VALUE", help="such as epochs=20 (docs/settings.md)"
     )
+    parser.add_argument("--checkpoint", metavar="FILE", help="keeps the state, to go on from")
     parser.add_argument("--seeds", type=int, nargs="+", help="of towers; a fit for each (0)")
 
 
@@ -98,7 +99,7 @@ def fit(options: argparse.Namespace) -> int:
 
 def _click_model(options: argparse.Namespace) -> tuple[Any, str, Any]:
     """The fit, what it is, and how well it predicts pages that are held out; None if none is."""
-    for name in ("features", "seeds", "bias", "training"):
+    for name in ("features", "seeds", "bias", "training", "checkpoint"):
         if getattr(options, name) is not None:
             raise InputError("click models have none", field=f"--{name}", expected="--tower, too")
     import pandas as pd  # here: options need no science
@@ -141,6 +142,7 @@ def _towers(options: argparse.Namespace) -> tuple[Any, str, Any]:
         features=options.features,
         bias=options.bias or [],
         training=training,
+        checkpoint=options.checkpoint,
         seeds=options.seeds or [0],
         positions=options.positions,
     )
