@@ -162,7 +162,7 @@ def of_authors(names: Iterable[str]) -> pd.DataFrame:
     rows = []
     for paper in names:
         given, needs = published.results(paper), item_needs(paper)
-        if given is None or given.empty:
+        if given.empty:
             continue
         given, claims = given.assign(stands_on=REAL), {"fails": [], PARTLY: []}
         for claim in paper_module(paper, "claims").CLAIMS:

@@ -24,47 +24,13 @@ def mutate(seed: bytes, others: Sequence[bytes], words: Sequence[bytes], rng: Ra
     """
     text = bytearray(seed)
     while rng.random() < (0.9 if text == seed else 0.4):
-        rng.choice(EDITS)(text, others, rng.choice((words, words, ANY_WORDS)), rng)
+        start, other = rng.randint(0, len(text)), rng.choice(others)
+        stop = start + int(rng.expovariate(0.2)) * rng.randint(0, 1)
+        at = rng.randint(0, len(other))
+        pieces = [rng.choice(words), rng.choice(words), rng.choice(ANY_WORDS), rng.randbytes(1)]
+        pieces += [b"", other[at : at + rng.randint(1, 60)]]
+        pieces.append(bytes(text[start:stop]) * int(1 + MOST_REPEATS ** rng.random()))
+        text[start:stop] = rng.choice(pieces)
+        if rng.random() < 0.05:
+            del text[start:]
     return bytes(text)
-
-
-def _span(length: int, rng: Random) -> slice:
-    """A piece of a text, mostly a short one."""
-    start = rng.randint(0, length)
-    return slice(start, min(length, start + int(rng.expovariate(0.2))))
-
-
-def _byte(text, others, words, rng):
-    if text:
-        text[rng.randrange(len(text))] = rng.randrange(256)
-
-
-def _word(text, others, words, rng):
-    text[_span(len(text), rng)] = rng.choice(words)
-
-
-def _insert(text, others, words, rng):
-    at = rng.randint(0, len(text))
-    text[at:at] = rng.choice(words)
-
-
-def _delete(text, others, words, rng):
-    del text[_span(len(text), rng)]
-
-
-def _cut(text, others, words, rng):
-    del text[rng.randint(0, len(text)) :]
-
-
-def _repeat(text, others, words, rng):
-    where = _span(len(text), rng)
-    text[where] = text[where] * int(1 + MOST_REPEATS ** rng.random())
-
-
-def _splice(text, others, words, rng):
-    other = rng.choice(others)
-    start = rng.randint(0, len(other))
-    text[_span(len(text), rng)] = other[start : start + rng.randint(1, 60)]
-
-
-EDITS = (_byte, _word, _insert, _word, _insert, _delete, _cut, _repeat, _splice)

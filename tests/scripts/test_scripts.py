@@ -14,7 +14,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -131,72 +130,6 @@ def test_a_click_log_is_fetched_and_parsed(tmp_path):
     assert seen_in(tmp_path / "log.parquet") == counted
 
 
-# Page 2 has two clicks on one document, page 3 a click off the page.
-PAGES = {
-    "q": ["red shoes", "red shoes", "tent"],
-    "documents": [["a", "b"], ["b", "a"], ["a"]],
-    "clicks": [["a"], ["b", "b"], ["a", "x"]],
-    "split": ["monday", "tuesday", "tuesday"],
-}
-ROWS = """session,query,document,position,click
-1,7,30,0,1
-1,7,10,1,0
-2,7,30,0,2
-"""
-
-
-def declared_log(folder: Path, form: str, **reading) -> dict:
-    """Write a click log of one's own, and declare it as a configuration would."""
-    folder.mkdir(parents=True)
-    if form == "rows":
-        (folder / "clicks.csv").write_text(ROWS)
-    else:
-        pq.write_table(pa.table(PAGES), folder / "clicks.parquet")
-    (path,) = folder.iterdir()
-    return {"name": "mylog", "format": form, "splits": {LOG: path.name}, "reading": reading}
-
-
-@pytest.mark.parametrize(
-    ("form", "reading", "cells", "left_out"),
-    [
-        (
-            "pages",
-            {"columns": {"query": "q", "split": "split"}, "clicks": "documents"},
-            [
-                ("red shoes", "a", 1, 1, 1),
-                ("red shoes", "a", 2, 1, 0),
-                ("red shoes", "b", 1, 1, 1),
-                ("red shoes", "b", 2, 1, 0),
-                ("tent", "a", 1, 1, 1),
-            ],
-            {"pages": 3, "clicks": 5, "repeated_clicks": 1, "clicks_off_page": 1},
-        ),
-        (
-            "rows",
-            {"first": 0},
-            [(7, 10, 2, 1, 0), (7, 30, 1, 2, 2)],
-            {"pages": 2, "clicks": 3, "repeated_clicks": 1, "clicks_off_page": 0},
-        ),
-    ],
-)
-def test_a_click_log_of_ones_own_is_parsed(tmp_path, capfd, form, reading, cells, left_out):
-    entry = entry_of(declared_log(tmp_path / "data", form, **reading))
-    manifest = fetched(tmp_path / "data", entry)
-    params = {"split": LOG, "format": form, "label_max": None, "width": None}
-    params["reading"] = dict(entry.reading)
-    path = tmp_path / "out" / "log.parquet"
-    now = job(tmp_path, input=[manifest], output=[path], params=params)
-    runner.run(parse_dataset.main, now)
-    log = pq.read_table(path)
-    assert log.column_names == ["query", "document", "position", "impressions", "clicks"]
-    assert log.schema.types[2:] == [pa.int32(), pa.int64(), pa.int64()]
-    assert [tuple(row.values()) for row in log.to_pylist()] == cells
-    assert seen_in(path) == left_out
-    said = Path(now.log[0]).read_text()
-    assert all(f"{what.replace('_', ' ')}: {number}\n" in said for what, number in left_out.items())
-    assert [each.name for each in path.parent.iterdir()] == ["log.parquet"]
-
-
 def test_cells_of_several_parts_are_added_up_by_bias_features(tmp_path):
     (tmp_path / "data").mkdir()
     names = "split,query,document,position,impressions,clicks,device"
@@ -208,14 +141,6 @@ def test_cells_of_several_parts_are_added_up_by_bias_features(tmp_path):
     found = [[*row.values()][2:] for row in pq.read_table(tmp_path / "log.parquet").to_pylist()]
     assert found == [[1, "phone", 10, 1], [1, "tv", 30, 3]]
     assert seen_in(tmp_path / "log.parquet") == {"impressions": 40, "clicks": 4}
-
-
-def test_a_click_log_of_ones_own_that_is_refused_leaves_no_file(tmp_path):
-    entry = entry_of(declared_log(tmp_path / "data", "rows", first=0, repeats="error"))
-    manifest = fetched(tmp_path / "data", entry)
-    with pytest.raises(InputError, match="2 clicks on one document"):
-        parse([manifest], tmp_path / "out" / "log.parquet", entry, LOG)
-    assert list(tmp_path.rglob("*log.parquet*")) == []
 
 
 # Real data: fetch, parse, preprocess

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from twotowers.claims.claims import (
+    CHECK,
     CONTRADICTED,
     NOT_TESTABLE,
     OURS,
@@ -166,11 +167,11 @@ def test_a_judge_that_selects_nothing_is_an_error(nothing):
 
 
 def test_a_claim_about_several_lanes_has_a_part_for_each():
-    claims = Claims(origin=OURS)
+    claims = Claims(origin=OURS, chance=False)
     lanes = {"one": {"lane": 1}, "two": {"lane": 2}}
 
     @claims.add("10", "fig1", "Sec. 1", "It is so", exactly("the lane", 1), parts=lanes)
-    @claims.add("9", "fig1", "Sec. 1", "It is", exactly("the lane", 2), lane=2)
+    @claims.add("9", "fig1", "Sec. 1", "It is", exactly("the lane", 2), origin=CHECK, lane=2)
     def of_lane(frame, lane):
         return lane
 
@@ -184,7 +185,8 @@ def test_a_claim_about_several_lanes_has_a_part_for_each():
     judged = [judge(claim, results()) for claim in found.values()]
     assert [each.measured for each in judged] == [f"the lane = {lane}" for lane in (2, 1, 2)]
     assert [each.verdict for each in judged] == [REPRODUCED, REPRODUCED, CONTRADICTED]
-    assert {claim.origin for claim in found.values()} == {OURS}
+    assert [claim.origin for claim in found.values()] == [CHECK, OURS, OURS]
+    assert not any(claim.chance for claim in found.values())
     assert of_lane(None, lane=3) == 3
 
 

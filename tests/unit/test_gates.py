@@ -378,7 +378,7 @@ def test_a_claim_that_rests_on_a_fit_that_fails_is_undecided(strengths, threshol
     judge = of_strength(*strengths)
     claim = Claim("1", "fig", "", "It gains", conditions, judge, gated=gated)
     found = judge_all(
-        [claim], GATED, None, gates_of(GATED), items={"fig": ["s", "t"]}, data=SIMULATED
+        [claim], GATED, GATED.iloc[:0], gates_of(GATED), items={"fig": ["s", "t"]}, data=SIMULATED
     )
     assert found["verdict"].item() == verdict
     assert found["cause"].item() == (GATE if verdict == UNDECIDED else "")
@@ -401,6 +401,6 @@ def test_a_judge_sees_single_queries_where_it_reads_them():
             return results.loc[results["metric"] == metric, "value"].mean()
 
         claim = Claim("1", "fig", "", "", conditions, judge, chance=False)
-        judge_all([claim], results, None, gates, items={"fig": ["s"]}, data=SIMULATED)
+        judge_all([claim], results, results.iloc[:0], gates, items={"fig": ["s"]}, data=SIMULATED)
         # It is asked on both, to see whether it reads them.
         assert set(lengths[2:]) == {lengths[0] - without}

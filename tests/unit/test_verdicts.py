@@ -11,18 +11,14 @@ from scipy.special import stdtrit
 
 from benchmarks.validate import verdicts as study
 from twotowers.claims.claims import (
-    CHECK,
     CONTRADICTED,
     NOT_TESTABLE,
     ONE_SEED,
-    OURS,
-    PAPER,
     REPRODUCED,
     RUNS,
     SEEDS,
     UNDECIDED,
     Claim,
-    Claims,
     NotTestable,
     TooFewRuns,
     judge,
@@ -316,6 +312,7 @@ def test_results_that_cannot_spare_a_seed_are_undecided():
 ITEMS = {"fig9": ["s"], "other": ["t"]}
 DATA = {"s": "real data", "t": "stand-in", "u": "simulation"}
 ALL = pd.concat(runs([1.0, 1.1, 0.9], setting) for setting in "stu")
+NOTHING = ALL.iloc[:0]
 judged = partial(judge_all, gates=gates_of(ALL), items=ITEMS, data=DATA)
 
 
@@ -327,16 +324,9 @@ def test_a_verdict_stands_on_the_weakest_data_that_its_judge_sees(also, seen, ki
         assert set(frame["setting"]) == seen
         return 0
 
-    table = judged([claimed(exactly("it", 0), judge=of_all, also=also)], ALL, None)
+    table = judged([claimed(exactly("it", 0), judge=of_all, also=also)], ALL, NOTHING)
     assert list(table.columns) == COLUMNS
     assert table["stands_on"].tolist() == [kind]
-
-
-def test_claims_are_counted_by_whose_they_are():
-    claims = Claims(origin=OURS)
-    for number, origin in (("1", None), ("2", CHECK), ("3", PAPER)):
-        claims.add(number, "fig9", "", "", above("it", 0), origin=origin)(lambda frame: 1)
-    assert judged(claims, ALL, None)["origin"].tolist() == [OURS, CHECK, PAPER]
 
 
 def test_printed_means_are_judged_as_they_are():
@@ -346,8 +336,7 @@ def test_printed_means_are_judged_as_they_are():
         assert table["authors"].item() == "it = 3"
         assert table["authors_verdict"].item() == verdict
         assert table["authors_held"].item() == "printed means"
-    for nothing in (authors.iloc[:0], None):
-        assert judged([claimed(above("it", 0))], ALL, nothing)["authors"].item() == ""
+    assert judged([claimed(above("it", 0))], ALL, NOTHING)["authors"].item() == ""
 
 
 @pytest.mark.parametrize(
@@ -405,8 +394,8 @@ def test_a_misspelt_item_is_an_error_and_one_that_a_scale_leaves_out_is_not():
     for other in ({"also": ["fig8"]}, {"item": "fig8"}):
         wrong = Claim(**{**vars(claim), **other})
         with pytest.raises(InputError, match="claim 1: 'fig8' is no item"):
-            judged([wrong], ALL, None, known=ITEMS)
-    found = judged([claim], ALL, None, items={"other": ["t"]}, known=ITEMS)
+            judged([wrong], ALL, NOTHING, known=ITEMS)
+    found = judged([claim], ALL, NOTHING, items={"other": ["t"]}, known=ITEMS)
     assert found["verdict"].item() == NOT_TESTABLE
     assert found["reason"].item() == "fig9 is not made by this run"
 

@@ -28,7 +28,7 @@ was measured, the verdict and its reason are derived from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import chain
 from string import ascii_lowercase
@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from twotowers.claims.conditions import Condition, Names, short
+from twotowers.claims.conditions import Condition, Names, lane_text, short
 from twotowers.claims.data_provenance import STAND_IN
 from twotowers.claims.statistics import select
 
@@ -169,24 +169,18 @@ class Claim:
         return "; ".join(dict.fromkeys(texts))
 
 
+FIELDS = {each.name for each in fields(Claim)}
+
+
 class Claims(list[Claim]):
     """The claims of a paper, or of a part of it. A decorator adds each claim to its judge.
 
-    `origin`, `names` and `chance` are of all its claims where they say nothing else; `fixed` is
-    that of `Claim`.
+    `common` are fields of `Claim` that all its claims have, unless they say something else.
     """
 
-    def __init__(
-        self,
-        *,
-        origin: str = PAPER,
-        names: Names | None = None,
-        chance: bool = True,
-        fixed: Sequence[str] = (),
-    ):
+    def __init__(self, **common: Any):
         super().__init__()
-        own = {"origin": origin, "names": names or {}, "chance": chance, "fixed": fixed}
-        self._common: dict[str, Any] = own
+        self._common = common
 
     def add(
         self,
@@ -197,25 +191,15 @@ class Claims(list[Claim]):
         *conditions: Condition,
         parts: Mapping[str, Mapping[str, object]] | None = None,
         letters: str = ascii_lowercase,
-        also: Sequence[str] = (),
-        origin: str | None = None,
-        chance: bool | None = None,
-        gated: bool = True,
-        against_printed: bool = False,
-        solved_for: bool = False,
-        **lane,
+        **given: Any,
     ) -> Callable:
         """A decorator that adds the claims measured by a judge; arguments are fields of `Claim`.
 
         `parts`, label -> arguments of the judge, are for a statement about several cases. Each
-        makes a claim of its own, such as 4a and 4b, and the label ends its statement. `lane` are
-        further arguments of the judge.
+        makes a claim of its own, such as 4a and 4b, and the label ends its statement. Of `given`,
+        what is no field of `Claim` is an argument of the judge.
         """
-        said = {
-            "origin": origin, "chance": chance, "gated": gated, "against_printed": against_printed,
-            "solved_for": solved_for,
-        }  # fmt: skip
-        own = {**self._common, **{key: value for key, value in said.items() if value is not None}}
+        own = self._common | {name: given.pop(name) for name in FIELDS & given.keys()}
 
         def of(judge: Callable) -> Callable:
             cases = {"": {}} if parts is None else parts
@@ -223,8 +207,8 @@ class Claims(list[Claim]):
                 ("",) if parts is None else letters[: len(cases)], cases.items(), strict=True
             ):
                 text = f"{statement} ({label})" if label else statement
-                one = partial(judge, **lane, **part)
-                self.append(Claim(id + letter, item, where, text, conditions, one, also, **own))
+                one = partial(judge, **given, **part)
+                self.append(Claim(id + letter, item, where, text, conditions, one, **own))
             return judge
 
         return of
@@ -350,10 +334,7 @@ def rows_of(results: pd.DataFrame, **where) -> pd.DataFrame:
 
 
 def _selection(where: Mapping[str, object]) -> str:
-    return ", ".join(
-        f"{column} {value!r}" if value == "" else f"{column} {value}"
-        for column, value in where.items()
-    )
+    return ", ".join(f"{column} {value or repr(value)}" for column, value in where.items())
 
 
 def _snapped(rows: pd.DataFrame, column: str, values: Sequence) -> pd.DataFrame:
@@ -366,13 +347,6 @@ def _snapped(rows: pd.DataFrame, column: str, values: Sequence) -> pd.DataFrame:
 
 
 def _listed(cells: pd.Index) -> str:
-    names = cells.names
-    texts = [
-        " ".join(
-            f"{name} {value if isinstance(value, str) else short(value)}"
-            for name, value in zip(names, cell if len(names) > 1 else [cell], strict=True)
-        )
-        for cell in cells[:MOST_LISTED]
-    ]
+    shown = cells[:MOST_LISTED].to_frame(index=False).to_dict("records")
     more = f" and {len(cells) - MOST_LISTED} more" if len(cells) > MOST_LISTED else ""
-    return ", ".join(texts) + more
+    return ", ".join(map(lane_text, shown)) + more

@@ -267,6 +267,15 @@ def short(value: float) -> str:
     return _leading_zero.sub(r"\1.", f"{value:g}").replace("e-0", "e-")
 
 
+def lane_text(columns: Mapping[str, object]) -> str:
+    """The values of a lane, as a text."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {value if isinstance(value, str) else short(value)}"
+        for name, value in columns.items()
+        if not pd.isna(value)
+    )
+
+
 def written(value: float | str, digits: int = 3) -> str:
     """A measured number: whole ones without a point, tiny ones as a power of ten. A word is itself.
 

@@ -17,12 +17,12 @@ The mean of the second lane is below 0, but two such seeds cannot tell; the seco
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
-from twotowers.claims.conditions import short, written
+from twotowers.claims.conditions import lane_text, written
 from twotowers.claims.statistics import mean_interval
 
 CONSTANT, RANKS, DOCUMENTS = "constant", "ranks", "documents"
@@ -148,12 +148,3 @@ def lines(gates: pd.DataFrame) -> list[tuple[str, bool]]:
             text += f", fails in {fails} of {len(own)} lanes"
         texts.append((text, bool(fails)))
     return texts
-
-
-def lane_text(columns: Mapping[str, object]) -> str:
-    """The values of a lane, as a text."""
-    return ", ".join(
-        f"{name.replace('_', ' ')} {value if isinstance(value, str) else short(value)}"
-        for name, value in columns.items()
-        if not pd.isna(value)
-    )

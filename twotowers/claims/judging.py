@@ -231,7 +231,7 @@ def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgemen
 def judge_all(
     claims: Iterable[Claim],
     results: pd.DataFrame,
-    authors: pd.DataFrame | None,
+    authors: pd.DataFrame,
     gates: pd.DataFrame,
     *,
     items: Mapping[str, Sequence[str]],
@@ -244,15 +244,14 @@ def judge_all(
     name, covers all data behind a verdict. Columns of the authors are as in `on_authors`.
 
     Args:
-        authors: `twotowers.claims.published.results`; None, or no rows, if nothing is published.
+        authors: `twotowers.claims.published.results`, which has no rows if nothing is published.
         gates: `twotowers.claims.gates.gates_of` the results.
         items: Item -> the settings and studies that it is drawn from, at this scale.
         data: Setting or study -> what it reads, one of `twotowers.claims.data_provenance.KINDS`.
         known: All items of the paper, as `items`, at whatever scale: a scale may leave some out.
     """
     results = results.assign(stands_on=results["setting"].map(data))
-    if authors is not None:
-        authors = authors.assign(stands_on=REAL)
+    authors = authors.assign(stands_on=REAL)
 
     @lru_cache(maxsize=1)  # Claims on the same item follow each other.
     def of_needs(needs: tuple[str, ...]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -270,7 +269,7 @@ def judge_all(
         else:
             ours = Judgement(NOT_TESTABLE, reason=f"{claim.item} {UNMADE}")
         theirs = "", "", ""
-        if authors is not None and len(authors) and not claim.against_printed:
+        if len(authors) and not claim.against_printed:
             own = authors_of(claim, authors, known or items).dropna(axis="columns", how="all")
             theirs = on_authors(claim, own) if len(own) else theirs
         row = {

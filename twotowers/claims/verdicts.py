@@ -69,15 +69,15 @@ def decide(
     except (NotTestable, TooFewRuns):
         return judge(claim, results)
     whole = outcome(claim, pairs)
-    if not claim.chance:
-        return whole if without is None else _of_kept(whole, pairs, without)
-    seeds, least = seeds_of(results)
+    if not claim.chance and without is None:
+        return whole
+    seeds, least = seeds_of(results) if claim.chance else ([], LEAST_ALONE)
     if least < 2 and whole.verdict == NOT_TESTABLE:
         return whole
     if least < 2:
         reason = "one seed tells nothing of chance"
         return replace(whole, verdict=UNDECIDED, reason=reason, cause=ONE_SEED)
-    if lone := _lone_setting(claim, pairs, results):
+    if claim.chance and (lone := _lone_setting(claim, pairs, results)):
         reason = f"{lone} has one seed, which tells nothing of chance"
         return replace(whole, verdict=UNDECIDED, reason=reason, cause=ONE_SEED)
     try:
@@ -268,13 +268,14 @@ def _check(
     numbers = _finite(slack.to_numpy(float))
     met = condition.met(numbers)
     aligned = [_aligned(other, slack) for other in others]
-    error = jackknife_error(numbers, _finite(aligned))
+    # No seed is left out of a claim that no chance enters.
+    error = jackknife_error(numbers, _finite(aligned)) if left else np.zeros(len(numbers))
     if condition.relation == SIGNIFICANT:
         # The test has the chance of queries. That of seeds is whether it finds so without each.
         every = np.array([numbers, *aligned])
         sure = condition.met(every).all(0) | (every <= OPPOSITE).all(0)
         error = np.where(sure, 0, np.inf)
-    elif condition.discrete and not error.all():
+    elif left and condition.discrete and not error.all():
         ones = [_aligned(condition.slack(each[at][1]), slack) for each in alone()]
         error = unmoved_error(error, met, condition.met(np.reshape(ones, (-1, len(numbers)))))
     if without is not None:
@@ -295,19 +296,6 @@ def _surest(
     at = [np.nan_to_num(far, nan=-np.inf).argmax()]
     one, several = (quantile(freedom, level=1 - (1 - HOLDS) / k) for k in (1, len(slack)))
     return slack[at], met[at], error[at] * several / one
-
-
-def _of_kept(whole: Judgement, pairs: Measurements, without: Sequence[np.ndarray]) -> Judgement:
-    """The verdict of a claim that no chance enters, on the numbers that count."""
-    judged = [
-        (condition.met(condition.slack(measured)), dropped)
-        for (condition, measured), dropped in zip(pairs, without, strict=True)
-        if condition.judged and not condition.otherwise
-    ]
-    if any((~met & ~dropped).any() for met, dropped in judged):
-        return replace(whole, verdict=CONTRADICTED)
-    verdict = UNDECIDED if any(dropped.all() for _, dropped in judged) else REPRODUCED
-    return replace(whole, verdict=verdict)
 
 
 def _finite(slack) -> np.ndarray:

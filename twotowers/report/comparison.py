@@ -35,20 +35,11 @@ def side_by_side(
     table = table[table["source"] != TRUTH]
     keys = [column for column in table.columns if column not in _MEASURES]
     rows = _highlighted(_rounded(table, keys), highlight or {})
-    reproduced, published = (_half(rows, source, keys) for source in SOURCES)
-    merged = (
-        rows[keys]
-        .drop_duplicates()
-        .merge(
-            published.rename(columns={"value": "published"})[[*keys, "published"]],
-            "left",
-            keys,
-            validate="1:1",
-        )
-        .merge(reproduced.rename(columns={"value": "reproduced"}), "left", keys, validate="1:1")
-    )
-    merged["difference"] = merged["reproduced"] - merged["published"]
-    return merged[[*keys, "published", "reproduced", "low", "high", "difference"]]
+    both = rows[keys].drop_duplicates()
+    for source, ends in ("published", []), ("reproduced", ["low", "high"]):
+        own = rows[rows["source"] == source].rename(columns={"value": source})
+        both = both.merge(own[[*keys, source, *ends]], "left", keys, validate="1:1")
+    return both.assign(difference=both["reproduced"] - both["published"])
 
 
 def _rounded(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -65,10 +56,6 @@ def _highlighted(table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]
     if table.empty:
         raise InputError(f"no row is left of {dict(highlight)}", field="highlight")
     return table
-
-
-def _half(rows: pd.DataFrame, source: str, keys: list[str]) -> pd.DataFrame:
-    return rows.loc[rows["source"] == source, [*keys, "value", "low", "high"]]
 
 
 def comparison_view(

@@ -12,8 +12,8 @@ import pandas as pd
 
 PRINTED = ("paper", "thesis")
 """What rows and columns of published numbers are called. They are grey, behind ours."""
-PACKAGES = {r"\textcolor": "xcolor", r"\blacktriangle": "amssymb"}
-"""The package of a command that tables use."""
+NEEDS = "% Needs the packages amssymb, booktabs, longtable and xcolor."
+"""The first line of each table."""
 
 
 def booktabs(
@@ -30,11 +30,17 @@ def booktabs(
     alignments. A `long` table goes on over pages, with its headings.
 
     Example:
-        >>> for cells in ["ours", "$1$"], ["paper", "$1$"], ["ours", r"$\\blacktriangle$"]:
-        ...     print(booktabs(["", "n"], [cells], columns="lr").splitlines()[0])
-        % Needs the package booktabs.
-        % Needs the packages booktabs and xcolor.
-        % Needs the packages booktabs and amssymb.
+        >>> print(booktabs(["", "n"], [["ours", "$1$"], ["paper", "$2$"]], columns="lr"))
+        % Needs the packages amssymb, booktabs, longtable and xcolor.
+        \\begin{tabular}{lr}
+        \\toprule
+         & n \\\\
+        \\midrule
+        ours & $1$ \\\\
+        \\textcolor{gray}{paper} & \\textcolor{gray}{$2$} \\\\
+        \\bottomrule
+        \\end{tabular}
+        <BLANKLINE>
     """
     published = [name in PRINTED for name in headings]
     rows = [
@@ -45,12 +51,9 @@ def booktabs(
     ]
     head = [*above, _row(headings, published), r"\midrule", *([r"\endhead"] if long else [])]
     text, environment = "\n".join([*head, *rows]), "longtable" if long else "tabular"
-    needs = ["booktabs", *(["longtable"] if long else [])]
-    needs += [name for command, name in PACKAGES.items() if command in text]
-    listed = " and ".join(filter(None, [", ".join(needs[:-1]), needs[-1]]))
     return "\n".join(
         [
-            f"% Needs the package{'s' * (len(needs) > 1)} {listed}.",
+            NEEDS,
             rf"\begin{{{environment}}}{{{columns}}}",
             r"\toprule",
             text,

@@ -5,11 +5,8 @@ It is written whenever a paper's page is finished.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from twotowers.claims.claims import ORIGINS
@@ -22,26 +19,25 @@ from twotowers.report.rendering import render
 def write_overview(folder: str | Path, papers: Iterable[str], *, scale: str, version: str) -> None:
     """Write the overview, above the folders of the papers.
 
-    Several jobs may do so at once: each reads all summaries and writes while it alone holds the
-    folder's lock, so that the last one shows them all. `papers` are the keys of this run's; those
-    without a summary are named as not finished. Papers of other runs that have one are shown too.
+    `papers` are the keys of this run's; those without a summary are named as not finished. Papers
+    of other runs that have one are shown too. Of jobs that write it at once, one may not know the
+    other's paper; the last job of a run knows all.
     """
     folder = Path(folder)
-    with _alone(folder):
-        known = summaries(folder, papers)
-        finished = list(known.values())
-        views = [view for each in finished for view in each["views"]]
-        render(
-            "overview.html.j2",
-            folder / PAGE,
-            papers=finished,
-            missing=[key for key in papers if key not in known],
-            claims=views,
-            standing=standing(views),
-            origins=ORIGINS,
-            scale=scale,
-            version=version,
-        )
+    known = summaries(folder, papers)
+    finished = list(known.values())
+    views = [view for each in finished for view in each["views"]]
+    render(
+        "overview.html.j2",
+        folder / PAGE,
+        papers=finished,
+        missing=[key for key in papers if key not in known],
+        claims=views,
+        standing=standing(views),
+        origins=ORIGINS,
+        scale=scale,
+        version=version,
+    )
 
 
 def write_scales(figures: str | Path) -> None:
@@ -67,37 +63,18 @@ def write_scales(figures: str | Path) -> None:
 
 def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
     """What the finished papers of a scale left, by key, with `views` and `standing` of claims."""
-    folder = Path(folder)
-    there = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
-    known = {key: _summary(folder / key / SUMMARY) for key in dict.fromkeys([*first, *there])}
-    finished = {key: summary for key, summary in known.items() if summary is not None}
-    for summary in finished.values():
-        summary["views"] = list(map(claim_view, summary["claims"]))
-        summary["standing"] = standing(summary["views"])
-    return finished
-
-
-def _summary(path: Path) -> dict | None:
-    """A paper's summary, if there is one by this version."""
-    try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    complete = (
-        summary.keys() >= set(SUMMARISED)
-        and summary["provenance"].keys() >= set(PROVENANCE)
-        and all(row.keys() >= set(CLAIM_COLUMNS) for row in summary["claims"])
-    )
-    return summary if complete else None
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the kernel's lock on a folder; on a file system without locks, nothing is held."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    there = sorted(path.parent.name for path in Path(folder).glob(f"*/{SUMMARY}"))
+    known = {}
+    for key in dict.fromkeys([*first, *there]):
+        if key not in there:
+            continue
+        summary = json.loads(Path(folder, key, SUMMARY).read_text(encoding="utf-8"))
+        # One that another version wrote may lack something.
+        if (
+            summary.keys() >= set(SUMMARISED)
+            and summary["provenance"].keys() >= set(PROVENANCE)
+            and all(row.keys() >= set(CLAIM_COLUMNS) for row in summary["claims"])
+        ):
+            views = list(map(claim_view, summary["claims"]))
+            known[key] = {**summary, "views": views, "standing": standing(views)}
+    return known

@@ -12,7 +12,7 @@ from twotowers.claims.data_provenance import KINDS
 from twotowers.claims.judging import CONTRADICTIONS
 from twotowers.files.artefacts import atomic
 from twotowers.report.evidence import STATES, VERDICTS, command
-from twotowers.report.words import claim_text, duration, record_name, seed_range
+from twotowers.report.words import MISSING, duration, record_name, seed_range
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -36,7 +36,7 @@ def render(template: str, out: str | Path, **view) -> None:
         gigabytes=lambda megabytes: f"{megabytes / 1000:.1f} GB",
         seeds=seed_range,
         record=record_name,
-        shown=claim_text,
+        shown=lambda text: text or MISSING,
         slug=lambda text: text.replace(" ", "-"),
     )
     pages.globals.update(

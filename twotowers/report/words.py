@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 
@@ -74,13 +73,3 @@ def duration(seconds: float | None) -> str:
     if minutes >= 60:
         return f"{minutes // 60} h {minutes % 60:02d} min"
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
-
-
-def claim_text(value: object) -> str:
-    """A claim's value as it should be read: four digits of a number, any other text as it is."""
-    if value is None or (isinstance(value, float) and math.isnan(value)) or value == "":
-        return MISSING
-    try:
-        return f"{float(value):.4g}".replace("-", "−")
-    except (TypeError, ValueError):
-        return str(value)
