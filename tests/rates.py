@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from twotowers.claims.metrics import correlation
 from twotowers.fitting.alternating import click_mse
@@ -127,13 +126,6 @@ def steps_are_these(fit, slow, steps):
         np.testing.assert_allclose(found.relevance[lane], r, atol=2e-6)
         np.testing.assert_allclose(found.examination[lane], o, atol=2e-6)
     assert found.steps == steps
-
-
-def a_factor_never_seen_stays_as_it_started(fit, start_of, examination_of=np.asarray):
-    rates = replace(exact(), factors=5)
-    start = start_of(rates)
-    found = fit(rates, start, steps=20)
-    assert found.examination[0, 4] == pytest.approx(examination_of(start)[0, 4], rel=1e-6)
 
 
 def extreme_rates_stay_finite(fit):

@@ -208,9 +208,3 @@ def test_real_files_tell_documents_and_shared_queries(files):
               for part in ("train", "annotations")]  # fmt: skip
     assert shared[0] == pytest.approx(shared[1])
     assert values["annotations", "percent_shared"] < 50
-
-
-def test_a_missing_file_is_named(folder, tmp_path):
-    (tmp_path / "parts").mkdir()
-    with pytest.raises(InputError, match="part-"):
-        fetch([], [tmp_path / "m.json"], source="baidu_mlm_uva", folder=str(tmp_path))

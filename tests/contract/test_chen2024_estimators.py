@@ -11,7 +11,6 @@ from papers.chen2024.methods.rate_em import CollapsedEM
 from papers.chen2024.methods.two_tower import _gradient, fit_two_tower
 from tests.rates import (
     PROPERTIES,
-    a_factor_never_seen_stays_as_it_started,
     a_fixed_point_ends_the_iteration_early,
     exact,
     extreme_rates_stay_finite,
@@ -116,12 +115,6 @@ def test_first_step_of_the_two_towers_is_that_of_adam():
 @pytest.mark.parametrize("holds", PROPERTIES, ids=lambda check: check.__name__)
 def test_properties(holds, fit):
     holds(fit, starts(fit))
-
-
-@pytest.mark.parametrize("fit", ESTIMATORS)
-def test_a_factor_never_seen_stays_as_it_started(fit):
-    examination_of = expit if fit is fit_two_tower else np.asarray
-    a_factor_never_seen_stays_as_it_started(fit, starts(fit), examination_of)
 
 
 def test_dla_keeps_a_start_below_the_click_rate():

@@ -12,7 +12,6 @@ from tests.claimed import claimed
 from tests.items import drawing, experiment
 from twotowers.claims import published
 from twotowers.claims.statistics import BAND, read_results, select, write_results
-from twotowers.errors import InputError
 from twotowers.report.comparison import side_by_side
 
 matplotlib.use("agg")
@@ -127,16 +126,6 @@ def test_every_printed_number_stands_beside_ours(name, numbers, results):
     shown = item(name).tex(table)
     # Counts have no columns then.
     assert "gray" not in unpublished or unpublished.count("--") == shown.count("--") + numbers
-
-
-def test_a_missing_lane_is_named(results):
-    whole = results(["k1", "k2", "k3", "k4"])
-    with pytest.raises(InputError, match=r"repair: .*'k4'.*'merging'.*expected.*'plain'"):
-        item("fig3b").table(whole[whole["repair"] != "merging"], BANDS)
-    with pytest.raises(InputError, match=r"'k3' has no results"):
-        item("fig6").table(whole[whole["components"] != 3], BANDS)
-    with pytest.raises(InputError, match=r"method: .*'k2' has no results with this column"):
-        item("table1").table(whole.iloc[:0], BANDS)
 
 
 def draws(sweep: str, chances: dict[float, list[int]]) -> pd.DataFrame:

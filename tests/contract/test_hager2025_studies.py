@@ -20,8 +20,6 @@ from tests.items import drawing
 from twotowers.claims import published
 from twotowers.claims.statistics import BAND, read_results, select, write_results
 from twotowers.files.rankings import Rankings, read_rankings, write_rankings
-from twotowers.fitting.newton import fit_embedding
-from twotowers.logs.policies import exposure
 from twotowers.models.relevance import relevance
 
 BANDS = published.bands("hager2025")
@@ -216,19 +214,6 @@ def test_a_linear_truth_is_recovered_under_every_policy(small):
     np.testing.assert_allclose(bias["value"], -np.log(bias["position"].astype(float)), atol=1e-5)
 
 
-def test_strengths_turn_the_ranking_upside_down(inputs):
-    lists = read_rankings(inputs.train).first(40)
-    score = clipping.simulated(lists.features, seed=3, clipped=False, noisy=False)
-    best, worst = (
-        exposure(lists, s * score, 0, POSITIONS, rng=np.random.default_rng(3)) for s in (1, -1)
-    )
-    for start, stop in zip(lists.offsets, lists.offsets[1:], strict=False):
-        assert best[start:stop, 0].argmax() == score[start:stop].argmax()
-        np.testing.assert_array_equal(
-            best[start:stop, : stop - start], worst[start:stop, : stop - start][:, ::-1]
-        )
-
-
 def test_at_temperature_1_strength_does_not_matter(small):
     rows = select(small, setting="clipping", temperature=1)
     one, other = (select(rows, strength=s).reset_index(drop=True) for s in (-1, 1))
@@ -254,18 +239,6 @@ def test_a_constant_per_component_is_no_error_within():
     component = np.array([0, 0, 1, 1])
     assert appendix_a.within(np.array([1.0, 1.0, -2.0, -2.0]), component) == 0
     assert appendix_a.within(np.array([1.0, 1.2, -2.0, -2.0]), component) == pytest.approx(0.1)
-
-
-def test_two_fits_of_isolated_configurations_differ_between_components_only():
-    rng = np.random.default_rng(0)
-    exposure = np.kron(np.eye(2), np.full((20, 2), 1000.0))
-    clicks = rng.binomial(1000, 0.4, exposure.shape) * (exposure > 0)
-    one, two = (
-        fit_embedding(exposure, clicks, start=start).bias
-        for start in (np.zeros(4), np.array([0.0, 0.0, 1.0, 1.0]))
-    )
-    np.testing.assert_allclose(np.diff(one)[[0, 2]], np.diff(two)[[0, 2]], atol=1e-6)
-    assert abs((two - one)[2] - (two - one)[0]) > 0.5
 
 
 # Early stopping, initialisation, too few sessions.

@@ -7,7 +7,6 @@ import pytest
 
 from tests.rates import (
     PROPERTIES,
-    a_factor_never_seen_stays_as_it_started,
     a_fixed_point_ends_the_iteration_early,
     extreme_rates_stay_finite,
     high_start,
@@ -48,11 +47,7 @@ def test_its_error_never_grows():
     assert (errors[-1] < errors[0]).all()
 
 
-@pytest.mark.parametrize(
-    "holds",
-    [*PROPERTIES, a_factor_never_seen_stays_as_it_started],
-    ids=lambda check: check.__name__,
-)
+@pytest.mark.parametrize("holds", PROPERTIES, ids=lambda check: check.__name__)
 def test_properties(holds):
     holds(least_squares, high_start)
 

@@ -54,13 +54,8 @@ def test_pages_hold_what_was_measured():
         for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
             assert len({row.count("|") for row in table.splitlines()}) == 1, table
             assert table.count("\n") > 2, f"{page}: a table without rows"
-
-
-def test_every_table_has_a_place_and_every_place_a_table():
     text = "".join((ROOT / page).read_text() for page in pages.PAGES)
-    for name in pages.TABLES:
-        assert f"<!-- {name} -->" in text, name
-    assert set(re.findall(r"<!-- /([\w-]+) -->", text)) == set(pages.TABLES)
+    assert set(re.findall(r"<!-- ([\w-]+) -->", text)) == set(pages.TABLES)
 
 
 # The command.
@@ -122,19 +117,3 @@ def test_click_models_run_against_clax(here, tmp_path, monkeypatch):
     assert np.unique(pair).size == rows["beside_clax"]["rows"][0]["pairs"]
     # Documents of held-out pages have the last numbers.
     assert tested.max() > pair.max()
-
-
-@pytest.fixture(scope="module")
-def generated(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("log")
-    clickmodels.generate(folder=str(folder), train=1000, test=1000)
-    return folder
-
-
-def test_ours_goes_on_until_it_predicts_as_well_as_the_peer(generated):
-    given = {"log": str(generated), "name": "pbm", "prior": {"": (1, 2)}}
-    easy, hard = (beside_clax.fit(**given, wanted=wanted) for wanted in (3.0, 1.0))
-    assert (easy["tolerance"], hard["tolerance"]) == (1e-2, 1e-8)
-    assert easy["optimum"] == hard["optimum"] == hard["conditional"]
-    assert easy["cycles"] < hard["cycles"]
-    assert hard["conditional"] > 1

@@ -106,15 +106,6 @@ def test_dots_have_whiskers_from_low_to_high_and_open_ones_are_published():
     assert len(np.unique(at.round(6))) == 9, "side by side"
 
 
-def test_a_value_gets_a_tick():
-    rows = table("strength", (-1, -0.5, 0, 0.5, 1))
-    curves = chart(rows)
-    plot = curves.plot("strength").scale(x=charts.ticks(rows["strength"])).label(x="Strength α")
-    (axes,) = curves.figure(plot).axes
-    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["−1", "−0.5", "0", "0.5", "1"]
-    assert axes.get_xlabel() == "Strength α"
-
-
 @pytest.mark.parametrize("type_", ["Int64", "Int32", "UInt8"])
 @pytest.mark.parametrize("kind", [charts.Curves, charts.Dots])
 def test_whole_numbers_with_gaps_are_drawn_where_they_are(kind, type_):
@@ -124,6 +115,7 @@ def test_whole_numbers_with_gaps_are_drawn_where_they_are(kind, type_):
     plot = drawn.plot("position").scale(x=charts.ticks(rows["position"]))
     (axes,) = drawn.figure(plot).axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "4"]
+    assert charts.symbols("α", [0, -0.5]) == {-0.5: "α = −0.5", 0: "α = 0"}
 
 
 def test_rows_of_panels_are_named_at_the_left():
@@ -141,11 +133,3 @@ def test_a_panel_without_results_says_so():
         [],
         ["no results"],
     ]
-
-
-def test_the_footer_lies_below_the_axes():
-    figure, axes = drawn()
-    figures.source_note(figure, "Stand-in data")
-    figure.draw_without_rendering()
-    note = figure.texts[0].get_window_extent()
-    assert not note.overlaps(axes.get_tightbbox())

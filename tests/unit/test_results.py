@@ -32,19 +32,13 @@ def test_round_trip(tmp_path):
     assert (back["strength"] == -0.333).all()
 
 
-def test_several_jobs_with_other_lanes(tmp_path):
+def test_several_jobs_with_other_lanes_and_without_positions(tmp_path):
     paths = [tmp_path / f"{seed}.parquet" for seed in (1, 2)]
-    write_results(frame(strength=1.0), paths[0], paper="p", setting="s", seed=1)
+    nowhere = frame(strength=1.0, position=pd.array([pd.NA, pd.NA], "Int64"))
+    write_results(nowhere, paths[0], paper="p", setting="s", seed=1)
     write_results(frame(budget=10), paths[1], paper="p", setting="s", seed=2)
     back = read_results(paths)
     assert back["seed"].tolist() == [1, 1, 2, 2]
     assert back["strength"].isna().tolist() == [False, False, True, True]
     assert back["budget"].isna().tolist() == [True, True, False, False]
-
-
-def test_all_metrics_without_position(tmp_path):
-    results = frame().assign(position=pd.array([pd.NA, pd.NA], "Int64"))
-    paths = [tmp_path / f"{seed}.parquet" for seed in (1, 2)]
-    write_results(results, paths[0], paper="p", setting="s", seed=1)
-    write_results(frame(), paths[1], paper="p", setting="s", seed=2)
-    assert read_results(paths)["position"].isna().tolist() == [True, True, False, True]
+    assert back["position"].isna().tolist() == [True, True, False, True]

@@ -329,13 +329,13 @@ def test_a_verdict_stands_on_the_weakest_data_that_its_judge_sees(also, seen, ki
     assert table["stands_on"].tolist() == [kind]
 
 
-def test_printed_means_are_judged_as_they_are():
-    authors = runs([3.0])
+def test_printed_means_are_judged_as_they_are_and_not_by_what_compares_with_them():
     for threshold, verdict in ((0, "holds"), (5, "fails")):
-        table = judged([claimed(above("it", threshold))], ALL, authors)
-        assert table["authors"].item() == "it = 3"
-        assert table["authors_verdict"].item() == verdict
-        assert table["authors_held"].item() == "printed means"
+        claim = claimed(above("it", threshold))
+        table = judged([claim, replace(claim, against_printed=True)], ALL, runs([3.0]))
+        assert table["authors"].tolist() == ["it = 3", ""]
+        assert table["authors_verdict"].tolist() == [verdict, ""]
+        assert table["authors_held"].tolist() == ["printed means", ""]
     assert judged([claimed(above("it", 0))], ALL, NOTHING)["authors"].item() == ""
 
 
@@ -363,30 +363,26 @@ def test_runs_that_lack_a_lane_are_left_out():
         means = seed_means(results, {"lane": (1, 2)})
         return means[1] - means[2]
 
-    measured, verdict, said = on_authors(claimed(above("the lead", 0), judge=ahead), authors)
-    assert (measured, verdict) == ("the lead = .517", "holds")
-    assert said == "holds on all 3 runs together"
+    found = on_authors(claimed(above("the lead", 0), judge=ahead), authors)
+    assert found == ("the lead = .517", "holds", "holds on all 3 runs together")
 
 
-def test_a_claim_on_printed_means_beside_runs_says_so():
+@pytest.mark.parametrize(
+    ("setting", "found"), [("t", ("it = 9", "holds", "printed means")), ("u", ("", "", ""))]
+)
+def test_a_claim_on_printed_means_beside_runs_says_so(setting, found):
     authors = pd.concat([runs([1, 1.1, 0.9, 1.2]), runs([9.0], "t")])
-    claim = claimed(above("it", 0), judge=lambda r: select(r, setting="t")["value"].mean())
-    assert on_authors(claim, authors) == ("it = 9", "holds", "printed means")
-    nothing = claimed(above("it", 0), judge=lambda r: seed_means(r, {"lane": None}, setting="u"))
-    assert on_authors(nothing, authors) == ("", "", "")
 
+    def mean(results):
+        return seed_means(results, {"metric": ["it"]}, setting=setting).mean()
 
-def test_printed_numbers_are_not_compared_with_themselves():
-    claim = claimed(above("it", 0))
-    for against, expected in ((False, "holds"), (True, "")):
-        one = Claim(**{**vars(claim), "against_printed": against})
-        assert judged([one], ALL, ALL)["authors_verdict"].item() == expected
+    assert on_authors(claimed(above("it", 0), judge=mean), authors) == found
 
 
 def test_runs_of_one_item_are_seen_by_its_claims_alone():
     authors = pd.concat([runs([1, 2]), runs([5, 6]).assign(item="fig9")])
-    assert about(authors, "fig9")["value"].tolist() == [5, 6]
-    assert about(authors, "other")["value"].tolist() == [1, 2]
+    for item, values in (("fig9", [5, 6]), ("other", [1, 2])):
+        assert about(authors, item)["value"].tolist() == values
 
 
 def test_a_misspelt_item_is_an_error_and_one_that_a_scale_leaves_out_is_not():

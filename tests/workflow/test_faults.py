@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 import psutil
 import pytest
@@ -136,56 +135,6 @@ def test_a_second_run_is_refused_and_sigterm_lets_a_job_end(project, finished):
     check_same(project, finished, STUDY)
 
 
-# No permission, no space
-
-
-@pytest.fixture
-def powerless() -> tuple[str, ...]:
-    """A launcher under which permissions also hold for root."""
-    if os.getuid():
-        return ()
-    if not (setpriv := shutil.which("setpriv")):
-        pytest.skip("root may write everywhere, and there is no setpriv to change that")
-    rights = "-dac_override,-dac_read_search"
-    return (setpriv, f"--bounding-set={rights}", f"--inh-caps={rights}")
-
-
-@pytest.fixture
-def read_only() -> Iterator:
-    """Take the right to write from a folder until the test has ended."""
-    changed = []
-
-    def change(folder: Path) -> None:
-        changed.append(folder)
-        folder.chmod(0o555)
-
-    yield change
-    for folder in changed:
-        folder.chmod(0o755)
-
-
-def test_read_only_figures(project, powerless, read_only):
-    remove(project, *(FIGURE.replace("csv", ending) for ending in ("pdf", "svg", "csv")))
-    folder = (project.folder / FIGURE).parent
-    read_only(folder)
-    (line,) = failures(project.snakemake("--cores", "1", FIGURE, launcher=powerless))
-    folder.chmod(0o755)
-    assert f"figures/smoke/{PAPER}: cannot be written" in line
-
-
-def test_full_disk(project):
-    here = project.folder / Path(TRAIN).parent
-    # Snakemake would remove an empty folder.
-    mount = f'mount -t tmpfs -o size=1m none "{here}" && touch "{here}/occupied" && exec "$@"'
-    launcher = ("unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh")
-    if not shutil.which("unshare") or subprocess.run([*launcher, "true"]).returncode:
-        pytest.skip("no right to mount a small disk")
-    remove(project, TRAIN)
-    (line,) = failures(project.snakemake("--cores", "1", TRAIN, launcher=launcher))
-    assert TRAIN in line
-    assert "no space left on the disk" in line
-
-
 # What is missing
 
 
@@ -206,8 +155,8 @@ def test_no_home_and_deleted_intermediates(project, finished):
 # Data from outside
 
 
-def test_data_sets_of_ones_own(project, powerless, read_only, tmp_path):
-    """One folder lacks a file, one has a wrong file, and one may only be read."""
+def test_data_sets_of_ones_own(project, tmp_path):
+    """One folder lacks a file, and one has a wrong file."""
     texts = {
         "absent": None,
         "wrong": "2 qid:1 1:0.5 2:1\n0 qid:1 1:x 2:0\n",
@@ -221,15 +170,12 @@ def test_data_sets_of_ones_own(project, powerless, read_only, tmp_path):
         sources[name] = {"source": source, "folder": str(tmp_path / name)}
         for file in splits.values() if text else ():
             (tmp_path / name / file).write_text(text)
-    read_only(tmp_path / "kept")
     raw = tmp_path / "results" / "smoke" / "raw"
     targets = {name: raw / name / "train.parquet" for name in texts}
     config = tmp_path / "config.yaml"
     config.write_text(yaml.safe_dump({"datasets": sources, "results": str(tmp_path / "results")}))
     arguments = ("--configfile", "config.yaml", str(config), *SMOKE)
-    run = project.snakemake(
-        *map(str, targets.values()), "--cores", "1", *arguments, launcher=powerless
-    )
+    run = project.snakemake(*map(str, targets.values()), "--cores", "1", *arguments)
     assert [*raw.rglob("*.parquet")] == [targets["kept"]], run.text
     absent, wrong = sorted({*failures(run)})  # A fetch is tried again.
     assert f"{tmp_path}/absent/train.txt" in absent
