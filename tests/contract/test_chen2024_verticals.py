@@ -19,23 +19,6 @@ def log_of(rows):
     return count_cells({**columns, "impressions": [1] * len(rows), "clicks": [0] * len(rows)}, {})
 
 
-def test_components_of_a_small_log():
-    log = log_of(
-        [
-            (1, 1, 1, "a", "x"),
-            (1, 1, 2, "a", "y"),
-            (1, 2, 1, "b", "x"),
-            (1, 2, 2, "b", "x"),
-            (2, 1, 3, "b", "y"),  # another document than that of query 1
-        ]
-    )
-    assert components(log) == (5, 3)
-    assert components(log, ["v1", "position"]) == (5, 3)
-    assert components(log, ["v2", "position"]) == (4, 2)
-    assert components(log, ["position"]) == (3, 2)
-    assert components(log, ["v1"]) == (2, 2)
-
-
 @settings(max_examples=100)
 @given(
     st.lists(

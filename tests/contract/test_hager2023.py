@@ -23,10 +23,7 @@ from twotowers.claims.claims import REPRODUCED, RUNS, UNDECIDED, judge
 from twotowers.claims.published import bands, runs
 from twotowers.claims.statistics import select
 from twotowers.claims.verdicts import decide
-from twotowers.experiment.simulated import Policy, Sessions, SimulatedLog, draw_cells
 from twotowers.files.rankings import Rankings, write_rankings
-from twotowers.logs.cells import Pairs
-from twotowers.logs.policies import ScoredPairs
 from twotowers.losses.cells import cell_losses
 from twotowers.models.position_based import PositionBased
 from twotowers.splits import SPLITS
@@ -296,41 +293,3 @@ def test_the_tuning_grid_is_of_scale_paper_and_shows_what_diverged():
     theirs = r"\\textcolor{gray}{\$[\d.,]+\$}"
     assert len(re.findall(rf"\$0\.1\$ & \$\\infty\$ & {theirs} & \$0\.500\$", text)) == 27
     assert "tuning" not in experiment("hager2023").items
-
-
-# The pipeline, as this paper takes it: long lists, one ranking, budgets as lanes.
-
-
-@pytest.fixture(scope="module")
-def long_lists() -> ScoredPairs:
-    rng = np.random.default_rng(5)
-    lengths = np.array([45, 60, 12])
-    pairs = Pairs(
-        np.repeat(np.arange(3), lengths),
-        np.concatenate([np.arange(n) for n in lengths]),
-        np.concatenate([[0], np.cumsum(lengths)]),
-    )
-    relevance = rng.integers(0, 5, lengths.sum()).astype(np.float32)
-    return ScoredPairs(pairs, relevance, rng.random(lengths.sum()))
-
-
-def test_a_budget_contains_the_smaller_ones_and_a_hundred_million_costs_no_more(long_lists):
-    log = SimulatedLog(
-        dataset="any",
-        relevance="annotated",
-        user="position_based",
-        positions=60,
-        policy=Policy(ranker="expert"),
-        sessions=Sessions(train=[100, 100_000_000], validation=1, test=1),
-    )
-    small, large = (each.counts for each in draw_cells(log, "train", long_lists, seed=1))
-    few, many = (
-        {cell[:2]: cell[2:] for cell in zip(*(getattr(each, of) for of in CELLS), strict=True)}
-        for each in (small, large)
-    )
-    assert all(m >= n for cell in few for n, m in zip(few[cell], many[cell], strict=True))
-    assert len(many) == 45 + 60 + 12
-    assert large.impressions[large.position == 0].sum() == 100_000_000
-
-
-CELLS = ("query", "document", "impressions", "clicks")
