@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -123,8 +123,9 @@ def item(name: str, title: str, files: dict, table: pd.DataFrame, claims=(), **o
     return {**own, "headings": {}, "names": {}, **fields, **other}
 
 
-def paper(folder: Path) -> dict:
+def paper(folder: Path, key: str) -> dict:
     """A paper of seven items; its drawings lie in `folder`."""
+    judged = partial(claim, paper=key)
     folder.mkdir(parents=True)
     for name in ("README.md", "judges/fits.py"):
         path = folder / "papers" / "sample2025" / name
@@ -143,7 +144,7 @@ def paper(folder: Path) -> dict:
             "Well-specified models recover the truth",
             draw(folder, "fig2"),
             bias_table(),
-            [claim("1a", "fig2"), claim("1b", "fig2", stands_on=SIMULATION)],
+            [judged("1a", "fig2"), judged("1b", "fig2", stands_on=SIMULATION)],
             highlight=ends,
         ),
         item(
@@ -151,7 +152,7 @@ def paper(folder: Path) -> dict:
             "Misspecified models are confounded by the logging policy",
             draw(folder, "fig3"),
             bias_table(),
-            [claim("5b", "fig3", CONTRADICTED, reason="fails: less than half of the error")],
+            [judged("5b", "fig3", CONTRADICTED, reason="fails: less than half of the error")],
             highlight=ends,
         ),
         item("fig3a", "One column wide", draw(folder, "fig3a", SETTINGS[:1]), alone),
@@ -160,16 +161,16 @@ def paper(folder: Path) -> dict:
             "Nothing is published",
             draw(folder, "fig7"),
             bias_table().query("source == 'reproduced'"),
-            [claim("10", "fig7", NOT_TESTABLE, measured="", reason="no results at strength .333")],
+            [judged("10", "fig7", NOT_TESTABLE, measured="", reason="no results at strength .333")],
             highlight={"position": [5], "setting": list(SETTINGS[:1])},
         ),
         item("table1", f"Two hundred rows of {LONG}", texts, long_table()),
         item("appendixA", "Bias features beyond position", texts, long_table().head(20)),
-        item("identification", LONG, texts, long_table().tail(20), [claim("13", "")]),
+        item("identification", LONG, texts, long_table().tail(20), [judged("13", "")]),
     ]
     return dict(
         OF_NOTHING,
-        key="sample2025",
+        key=key,
         title="Unidentified and Confounded? A Made-up Paper with a Title of Ordinary Length",
         citation=f"Ann Author, Bo Writer. NIL 2025, https://doi.example/{LONG}",
         items=items,
@@ -190,7 +191,9 @@ def paper(folder: Path) -> dict:
             "doubt": f"What was fitted to {LONG}.",
             "claims": ("1a", "5b", "10"),
         },
-        claims=[claim("11", "", stands_on=REAL, statement="Rankings of a real log are confounded")],
+        claims=[
+            judged("11", "", stands_on=REAL, statement="Rankings of a real log are confounded")
+        ],
     )
 
 
@@ -198,19 +201,9 @@ def site(folder: Path, papers: int = 1) -> Path:
     """Write a site of papers that differ in their names; returns the overview."""
     keys = [f"sample{2025 + number}" for number in range(papers)]
     for key in keys:
-        write_paper(renamed(paper(folder / key), key), folder / key)
+        write_paper(paper(folder / key, key), folder / key)
     # Written after the overview, which links them.
     (folder / "claims.csv").write_text(",".join(CLAIM_COLUMNS) + "\n")
     write_overview(folder, keys, **RUN)
     write_scales(folder.parent)
     return folder / "index.html"
-
-
-def renamed(one: dict, key: str) -> dict:
-    """A paper under another name."""
-    items = [
-        {**part, "claims": [{**row, "paper": key} for row in part["claims"]]}
-        for part in one["items"]
-    ]
-    claims = [{**row, "paper": key} for row in one["claims"]]
-    return {**one, "key": key, "items": items, "claims": claims}

@@ -81,18 +81,6 @@ def test_verdicts_are_filtered_and_searched_and_the_address_remembers(overview):
         assert choose(tab)["shown"] == failed["shown"]
 
 
-def test_a_link_to_a_claim_an_item_or_a_setting_leads_there(overview):
-    page = overview.parent / "sample2025" / "index.html"
-    with opened(page, PHONE) as tab:
-        for anchor in ("fig3", "claim-5b", "setting-misfit-linear"):
-            tab.evaluate(f"document.querySelector('#{anchor} a.self').click() ?? true")
-            top = f"document.getElementById('{anchor}').getBoundingClientRect().top"
-            # What stands near the end of the page cannot be scrolled to the top.
-            at_end = "innerHeight + scrollY > document.documentElement.scrollHeight - 2"
-            lowest = "innerHeight" if tab.evaluate(at_end) else "400"
-            assert -1 <= tab.evaluate(top) <= tab.evaluate(lowest), anchor
-
-
 def test_print_has_pictures_and_no_form(overview):
     with opened(overview, DESK) as tab:
         # Without scrolling. Otherwise pictures below the fold may be missing on paper.

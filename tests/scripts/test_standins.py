@@ -3,17 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from scripts.standins import logs, rankings
 from scripts.standins.__main__ import FOLDER, MEASURES, TARGETS, row_of, table_of
 from tests.items import experiment
-from twotowers.experiment.simulated import Sessions
 from twotowers.files.rankings import Rankings
-from twotowers.root import ROOT
-from twotowers.splits import SPLITS
-
-BRIEF = {"batch": 8, "steps": 2, "epochs": 1}
 
 
 def committed(name: str) -> pd.DataFrame:
@@ -40,31 +34,6 @@ def test_the_committed_table_has_what_is_measured(name, monkeypatch):
     measured = ~expected["quantity"].str.startswith("perplexity of")
     pd.testing.assert_frame_equal(found[measured], expected[measured])
     assert measured.sum() > 10
-
-
-@pytest.mark.filterwarnings("ignore:invalid value encountered in divide")  # constant columns
-def test_rankings_from_tiny_sizes(monkeypatch, tmp_path):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    config["datasets"]["mslr30k"]["standin"]["laptop"] = {"train": 20, "validation": 10, "test": 10}
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
-    load = rankings.load_paper
-
-    def briefly(*arguments):
-        paper = load(*arguments)
-        setting = paper.settings[rankings.TOWER]
-        sessions = Sessions(**dict.fromkeys(SPLITS, 500))
-        tower = setting.model_copy(
-            update={
-                "training": setting.training.model_copy(update=BRIEF),
-                "log": setting.log.model_copy(update={"sessions": sessions}),
-            }
-        )
-        ranker = paper.rankers["deep"].model_copy(update=BRIEF)
-        few = {"seeds": paper.seeds[:1], "rankers": {"deep": ranker}}
-        return paper.model_copy(update=few | {"settings": {rankings.TOWER: tower}})
-
-    monkeypatch.setattr(rankings, "load_paper", briefly)
-    assert table_of("mslr30k", rankings.mslr(tmp_path / "config.yaml"))["missed"].any()
 
 
 def test_a_log_of_few_sessions(monkeypatch):

@@ -190,22 +190,14 @@ def test_a_fit_that_has_learnt_passes_and_one_that_guesses_does_not(sessions):
         assert worse[metric] == pytest.approx(found[metric] - 0.05)
 
 
-def test_a_naive_fit_is_compared_with_a_constant_only():
-    of = task(model=DocumentRate())
-    found = numbers(Fitted(scores=None, values={"nll": 0.5}), of, nll=0.5)
-    assert set(found) == {"held_out_loss", "gain_over_constant"}
-
-
-def test_a_loss_that_was_measured_is_not_computed_again():
-    here = numbers(Fitted(scores=None), task(sessions=True), log_likelihood_pyclick=-0.4, nll=9.0)
-    assert here["held_out_loss"] == 0.4
-
-
-def test_what_fits_nothing_has_no_gate():
-    of = task(sessions=True)
+def test_measured_losses_are_not_computed_again_and_what_fits_nothing_has_no_gate():
+    naive = numbers(Fitted(scores=None, values={"nll": 0.5}), task(model=DocumentRate()), nll=0.5)
+    assert set(naive) == {"held_out_loss", "gain_over_constant"}
+    of, measured = task(sessions=True), {"log_likelihood_pyclick": -0.4, "nll": 9.0}
+    assert numbers(Fitted(scores=None), of, **measured)["held_out_loss"] == 0.4
     of.splits["test"].sessions[0].clicks[:] = False
-    guessed = Fitted(scores=None, learns=False)
-    assert numbers(guessed, of, log_likelihood_pyclick=-0.9) == {"held_out_loss": 0.9}
+    guessed = numbers(Fitted(scores=None, learns=False), of, **measured)
+    assert guessed == {"held_out_loss": 0.4}
     assert numbers(Fitted(scores=None), task()) == {}
 
 
@@ -266,11 +258,10 @@ def test_the_fall_at_the_limit(history, fall):
     assert fall_at_limit(fitted) == (None if fall is None else pytest.approx(fall))
 
 
-def test_em_at_its_limit_says_how_much_it_still_gained():
-    estimate = Estimate({}, history=np.array([-10.0, -8.0]), converged=False)
-    assert fall_at_limit(Fitted(scores=None, estimate=estimate)) == pytest.approx(0.2)
-    done = replace(estimate, converged=True)
-    assert fall_at_limit(Fitted(scores=None, estimate=done)) == 0
+@pytest.mark.parametrize(("converged", "fall"), [(False, 0.2), (True, 0)])
+def test_em_at_its_limit_says_how_much_it_still_gained(converged, fall):
+    estimate = Estimate({}, history=np.array([-10.0, -8.0]), converged=converged)
+    assert fall_at_limit(Fitted(scores=None, estimate=estimate)) == pytest.approx(fall)
 
 
 # Which gates fail, and which claims rest on them.
