@@ -6,7 +6,7 @@ ten times.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +27,12 @@ def claimed(paper: str) -> pd.DataFrame:
     table = table.astype({"value": float, "seed": int})
     whole = {"position": "Int64"} if "position" in table else {}
     return table.astype(whole).assign(paper=paper)
+
+
+def claimed_of(paper: str, settings: Iterable[str]) -> pd.DataFrame:
+    """The results of some settings and studies, with the columns that these have."""
+    rows = select(claimed(paper), setting=list(settings))
+    return rows.dropna(axis="columns", how="all").assign(position=rows["position"])
 
 
 def _numbers(text: str) -> list[float]:

@@ -5,13 +5,10 @@ import pandas as pd
 import pytest
 
 from papers.clax2025.claims import CLAIMS
-from papers.clax2025.items import compressed as drawn_compressed
-from papers.clax2025.items import hashed
 from papers.clax2025.orders import HIDDEN, between_divisions, correlations
 from papers.clax2025.studies.em_gradient import run
 from tests.claimed import altered, claimed
 from twotowers.claims.claims import CONTRADICTED, REPRODUCED, judge
-from twotowers.report.comparison import side_by_side
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
 
@@ -52,21 +49,6 @@ def test_orders_that_turn_have_a_negative_tau():
     taus = correlations(turned).set_index(["compression", "ratio", "metric"])["value"]
     assert taus["hashed", 1000.0, METRICS[0]] < 0
     assert taus["hashed", 10.0, METRICS[0]] == pytest.approx(1)
-
-
-def test_compressed_tables_are_drawn():
-    found = compressed()
-    table = drawn_compressed.table(found, None)
-    assert set(table["source"]) == {"reproduced", "published", "truth"}
-    both = side_by_side(table)
-    # Theirs have the ratio 5, too.
-    assert len(both) == 2 * 2 * 5
-    assert both["published"].notna().all()
-    alone = drawn_compressed.table(found[found["seed"] == 0], None)
-    assert set(alone["source"]) == {"reproduced", "published"}
-    tenth = hashed.table(found, None)
-    assert len(tenth) == 2 * (10 + 8)
-    assert (tenth["n"] == 1).all()
 
 
 def test_coverage_is_that_of_all_seeds():

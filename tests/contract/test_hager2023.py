@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from papers.hager2023 import grid
 from papers.hager2023.claims import CLAIMS
-from papers.hager2023.items import budgets, performance
+from papers.hager2023.items import performance
 from papers.hager2023.studies import lists, mechanism, theory
 from papers.hager2023.studies import onehot as onehot_study
 from tests.claimed import claimed
@@ -258,14 +258,6 @@ def test_table_2_2_has_ours_beside_the_printed_and_marks_of_ten_runs(printed):
     text = performance.tex(table)
     assert "0.724 (0.004)" in text
     assert text.count(r"\\") == 1 + 30
-
-
-def test_drawings_draw(theories, printed):
-    curves = budgets.table(made_up(2), printed, needs=NEEDS, metric="ndcg@10")
-    assert len(budgets.draw(curves, label="nDCG@10").axes) == 6
-    theirs = curves[curves["source"] == "published"]
-    assert theirs.groupby(["dataset", "method"]).size()["mslr"].tolist() == [1, 7, 7, 7, 7]
-    assert set(theirs.query("n < 10")["method"]) == {"ips"}, "runs of IPS on Yahoo are missing"
 
 
 def test_the_tuning_grid_is_of_scale_paper_and_shows_what_diverged():

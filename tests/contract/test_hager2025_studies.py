@@ -15,7 +15,7 @@ from flax import nnx
 from papers.hager2025.stopping import FITS as STOPPING
 from papers.hager2025.stopping import named
 from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
-from tests.claimed import claimed
+from tests.claimed import claimed_of
 from tests.items import drawing
 from twotowers.claims import published
 from twotowers.claims.statistics import BAND, read_results, select, write_results
@@ -24,9 +24,8 @@ from twotowers.models.relevance import relevance
 
 BANDS = published.bands("hager2025")
 ITEMS = {
-    "appendixA": "appendix_a", "lemmas": "lemmas", "clipping": "clipping", "padding": "clipping",
-    "placement": "lemmas", "balance": "lemmas", "overlap": "overlap", "dimensions": "overlap",
-    "expressiveness": "overlap",
+    "appendixA": "appendix_a", "padding": "clipping", "overlap": "overlap",
+    "dimensions": "overlap", "expressiveness": "overlap",
 }  # fmt: skip
 POSITIONS = 10
 PARAMETERS = yaml.safe_load("""
@@ -86,13 +85,6 @@ def small(inputs, loud, tmp_path_factory) -> pd.DataFrame:
     return read_results(paths)
 
 
-def of(*settings: str) -> pd.DataFrame:
-    """Results on which every claim holds, of some settings."""
-    rows = select(claimed("hager2025"), setting=settings)
-    return rows.dropna(axis="columns", how="all")
-
-
-STOPPED = "stopped-early", "stopped-late", "optimum", "optimum-grown"
 # Lemmas.
 
 
@@ -244,8 +236,11 @@ def test_a_constant_per_component_is_no_error_within():
 # Early stopping, initialisation, too few sessions.
 
 
+STOPPED = "stopped-early", "stopped-late", "optimum", "optimum-grown"
+
+
 def test_fits_are_named_by_how_they_were_fitted():
-    rows = named(of(*STOPPED))
+    rows = named(claimed_of("hager2025", STOPPED))
     assert set(rows["method"]) == set(STOPPING)
     optima = select(rows, method="optimum")
     assert sorted(optima["sessions_factor"].unique()) == [1, 4, 16]
@@ -260,11 +255,10 @@ def test_fits_are_named_by_how_they_were_fitted():
 item = partial(drawing, "hager2025")
 
 
-@pytest.mark.parametrize("name", [*ITEMS, "embedding"])
-@pytest.mark.parametrize("seeds", [(0, 1, 2), (1,)])
-def test_items_are_drawn_from_studies_and_settings(name, seeds, small):
-    results = select(small, setting=ITEMS[name]) if name in ITEMS else of(*STOPPED)
-    results = results[results["seed"].isin(seeds)]
+@pytest.mark.parametrize("name", ITEMS)
+@pytest.mark.parametrize("seeds", [(1, 2), (1,)])
+def test_items_are_drawn_from_studies(name, seeds, small):
+    results = select(small, setting=ITEMS[name], seed=seeds)
     table = item(name).table(results, BANDS)
     assert list(table.columns)[-5:] == [*BAND, "source"]
     assert not table.duplicated([*table.columns[:-5], "source"]).any()
