@@ -27,29 +27,8 @@ from twotowers.experiment.config import DataSet
 from twotowers.experiment.objects import dumped
 from twotowers.files.rankings import read_rankings
 from twotowers.logs.sessions import seen_in
-from twotowers.root import ROOT
 from twotowers.splits import LOG, SPLITS
 from twotowers.workflow.records import read
-
-DATA = ROOT.parent / "shared" / "data"
-QUERIES = {"train": 12, "validation": 6, "test": 6}
-
-
-@pytest.fixture(scope="module")
-def raw(tmp_path_factory) -> dict[str, Path]:
-    """A stand-in of two dozen queries."""
-    folder = tmp_path_factory.mktemp("raw")
-    paths = {split: folder / f"{split}.parquet" for split in SPLITS}
-    for split, path in paths.items():
-        settings = {"standin": "rankings", "name": "mslr30k", "size": QUERIES[split], "seed": 0}
-        generate_standin.main([], [path], split=split, **settings)
-    return paths
-
-
-def prepared(folder: Path, raw: dict[str, Path], steps: dict, label_max: float) -> SimpleNamespace:
-    ready = SimpleNamespace(**{split: folder / f"{split}.parquet" for split in SPLITS})
-    preprocess.main(SimpleNamespace(**raw), ready, steps=steps, label_max=label_max)
-    return ready
 
 
 def test_a_drawing_that_finds_nothing_says_so(tmp_path):
@@ -74,11 +53,19 @@ def test_a_misspelt_metric_among_others_is_refused(draw):
     draw_item.check_metrics({"metrics": ["ndcg"], "metric": "epochs"}, {"ndcg", "epochs"})
 
 
-def test_ultras_preparation_is_that_of_all_splits_at_once(raw, tmp_path):
-    paths = prepared(tmp_path, raw, {"prepare": "ultra", "log10": True}, label_max=4)
+def test_ultras_preparation_of_a_stand_in_is_that_of_all_splits_at_once(tmp_path):
+    raw, ready = (
+        {split: tmp_path / f"{kind}-{split}.parquet" for split in SPLITS}
+        for kind in ("raw", "ready")
+    )
+    for split, path in raw.items():
+        settings = {"standin": "rankings", "name": "mslr30k", "size": 8, "seed": 0}
+        generate_standin.main([], [path], split=split, **settings)
+    steps = {"prepare": "ultra", "log10": True}
+    preprocess.main(SimpleNamespace(**raw), SimpleNamespace(**ready), steps=steps, label_max=4)
     whole = {split: read_rankings(path) for split, path in raw.items()}
     for split, expected in preprocess_ultra(whole, logarithm=True).items():
-        found = read_rankings(getattr(paths, split))
+        found = read_rankings(ready[split])
         for name in ("query", "document", "label", "features"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
@@ -143,9 +130,6 @@ def test_cells_of_several_parts_are_added_up_by_bias_features(tmp_path):
     assert seen_in(tmp_path / "log.parquet") == {"impressions": 40, "clicks": 4}
 
 
-# Real data: fetch, parse, preprocess
-
-
 def entry_of(declared) -> Source:
     return DataSet.model_validate({"source": declared}).of
 
@@ -161,28 +145,6 @@ def parse(inputs: list[Path], path: Path, entry: Source, split: str) -> None:
     facts = {"format": entry.format, "label_max": entry.label_max, "width": entry.width}
     facts["reading"] = dict(entry.reading)
     parse_dataset.main(inputs, [path], split=split, **facts)
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="real data: ../shared/data is not on this machine")
-def test_mq2008_goes_all_the_way(tmp_path):
-    manifest = tmp_path / "manifest.json"
-    fold = DATA / "MQ2008" / "Fold1"
-    fetch_dataset.main([], [manifest], source=dumped(source("mq2008")), folder=str(fold))
-    parsed = {split: tmp_path / f"raw-{split}.parquet" for split in SPLITS}
-    for split, path in parsed.items():
-        parse([manifest], path, source("mq2008"), split)
-    steps = {"prepare": "top_labels", "top": 25}
-    ready = prepared(tmp_path / "ready", parsed, steps, label_max=2)
-    rows, queries = {}, {}
-    for split in SPLITS:
-        lists = read_rankings(getattr(ready, split))
-        rows[split] = pq.read_metadata(parsed[split]).num_rows
-        queries[split] = len(lists.queries)
-        assert set(lists.label) == {0, 2, 4}
-        assert lists.features.shape[1] == 46
-        assert lists.lengths.max() <= 25
-    assert rows == {"train": 9630, "validation": 2707, "test": 2874}
-    assert sum(queries.values()) == 784 - 220
 
 
 # The runner

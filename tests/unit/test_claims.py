@@ -27,9 +27,7 @@ from twotowers.claims.conditions import (
     exactly,
     falls,
     holds,
-    number,
     rises,
-    short,
     shown,
 )
 
@@ -207,11 +205,3 @@ def test_a_long_list_of_absent_cells_is_cut():
         NotTestable, match=r"temperature 2, temperature 3, temperature 4 and 2 more"
     ):
         seed_means(results(), {"temperature": (0, 2, 3, 4, 5, 6)}, setting="s")
-
-
-def test_numbers_are_compact():
-    assert [number(value) for value in (0.0432, -0.5, -1.2261, 10)] == [
-        ".043", "-.500", "-1.226", "10.000",
-    ]  # fmt: skip
-    assert [short(value) for value in (0, 0.333, -0.5, 1)] == ["0", ".333", "-.5", "1"]
-    assert [short(value) for value in (1e-6, 1e-10)] == ["1e-6", "1e-10"]

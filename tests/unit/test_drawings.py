@@ -92,25 +92,6 @@ def test_curves_are_settings_and_panels_are_groups_of_them():
     assert [len(axes.lines) for axes in figure.axes] == [4, 1]
 
 
-def test_a_curve_may_be_a_lane_of_a_setting():
-    half, ninth = ({"setting": "em", "where": {"prior": prior}} for prior in (0.5, 1 / 9))
-    panels = {"PBM": {"gradient": "own", "1/9": ninth, "1/2": half}}
-    results = seeded(setting=["em"], prior=(0.111111, 0.5, 0.7), position=(1, 2), metric=["ppl"])
-    own = seeded(setting=["own"], position=(1, 2), metric=["ppl"])
-    results = pd.concat([results, own], ignore_index=True)
-    drawing = built(
-        "curves", "hager2025", panels=panels, metric="ppl", along="position", label="", xlabel=""
-    )
-    table = drawing.table(results, printed(own))
-    assert table["prior"].dropna().unique().tolist() == [0.111111, 0.5]
-    assert len(table) == 2 * 3 + 2
-    (axes,) = drawing.draw(table).axes
-    heights = [line.get_ydata().tolist() for line in axes.lines]
-    means = table[table["source"] == "reproduced"].groupby("prior", dropna=False)["value"]
-    assert len(heights) == 4
-    assert all(rows.tolist() in heights for _, rows in means)
-
-
 def test_dots_of_a_group_stand_on_one_line():
     rows = {"PBM": {"EM": "em-pbm", "gradient": "gradient-pbm"}, "CM": {"EM": "em-cm"}}
     metrics = {"perplexity": "Perplexity", "ndcg": "nDCG"}
