@@ -28,7 +28,7 @@ was measured, the verdict and its reason are derived from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from string import ascii_lowercase
@@ -169,7 +169,8 @@ class Claim:
         return "; ".join(dict.fromkeys(texts))
 
 
-FIELDS = {each.name for each in fields(Claim)}
+OF_ONE = {"also", "origin", "chance", "gated", "against_printed", "solved_for"}
+"""Fields of `Claim` that `Claims.add` takes."""
 
 
 class Claims(list[Claim]):
@@ -196,10 +197,10 @@ class Claims(list[Claim]):
         """A decorator that adds the claims measured by a judge; arguments are fields of `Claim`.
 
         `parts`, label -> arguments of the judge, are for a statement about several cases. Each
-        makes a claim of its own, such as 4a and 4b, and the label ends its statement. Of `given`,
-        what is no field of `Claim` is an argument of the judge.
+        makes a claim of its own, such as 4a and 4b, and the label ends its statement. What of
+        `given` is not in OF_ONE is an argument of the judge.
         """
-        own = self._common | {name: given.pop(name) for name in FIELDS & given.keys()}
+        own = self._common | {name: given.pop(name) for name in OF_ONE & given.keys()}
 
         def of(judge: Callable) -> Callable:
             cases = {"": {}} if parts is None else parts
