@@ -7,7 +7,7 @@ import pytest
 from papers.clax2025.claims import CLAIMS
 from papers.clax2025.orders import HIDDEN, between_divisions, correlations
 from papers.clax2025.studies.em_gradient import run
-from tests.claimed import altered, claimed
+from tests.claimed import altered, claimed, claimed_of
 from twotowers.claims.claims import CONTRADICTED, REPRODUCED, judge
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
@@ -30,8 +30,8 @@ RESULTS = claimed("clax2025")
 
 def starting(*prefixes: str) -> pd.DataFrame:
     """Results on which every claim holds, of the settings that start like this."""
-    rows = RESULTS[RESULTS["setting"].str.startswith(prefixes)]
-    return rows.dropna(axis="columns", how="all").assign(position=rows["position"])
+    settings = RESULTS["setting"]
+    return claimed_of("clax2025", settings[settings.str.startswith(prefixes)].unique())
 
 
 def compressed() -> pd.DataFrame:

@@ -296,15 +296,6 @@ def test_this_run_and_recorded_runs_are_two_columns_everywhere(tmp_path, item, p
     assert marks.strip() in (tmp_path / "index.html").read_text()
 
 
-def test_metrics_have_the_names_of_the_paper(tmp_path, item, paper):
-    rows = table().assign(metric=["held_out_loss"] * 3 + ["ndcg"] * 3, source="reproduced")
-    named = replace(item, table=rows, highlight=None, names={"metric": {"held_out_loss": "NLL"}})
-    page = build(tmp_path, replace(paper, items=[named]))
-    assert ">NLL</td>" in page
-    assert ">ndcg</td>" in page
-    assert "held_out_loss" not in page
-
-
 @pytest.mark.parametrize("lost", ["digest", "authors_held", "megabytes"])
 def test_a_page_of_an_earlier_version_is_one_that_still_runs(tmp_path, paper, lost):
     assert "Not finished" not in overview(tmp_path, paper)
@@ -339,12 +330,14 @@ def test_a_table_has_its_first_numbers_as_a_small_picture(tmp_path, item, paper)
     assert shown["preview"] == [["0", "−3.000", "−2.500"], ["1", "−2.250", "–"]]
 
 
-def test_each_metric_has_decimals_of_its_own(tmp_path, item, paper):
+def test_each_metric_has_its_name_and_decimals(tmp_path, item, paper):
     rows = table().assign(metric="bias")
     one = rows.head(1).assign(low=np.nan, high=np.nan)
     ndcg, errors = one.assign(metric="ndcg@10", value=0.72864), one.assign(metric="click_mse")
     ours, theirs = errors.assign(value=8.7e-7), errors.assign(value=2e-5, source="published")
-    both = replace(item, table=pd.concat([rows, ndcg, ours, theirs]), highlight=None)
+    whole = {"table": pd.concat([rows, ndcg, ours, theirs]), "highlight": None}
+    both = replace(item, **whole, names={"metric": {"click_mse": "MSE of clicks"}})
     page = build(tmp_path, replace(paper, items=[both]))
-    for text in ("−2.000", "0.7286", "8.7e−7", "2.0e−5", "−1.9e−5"):
+    for text in ("−2.000", "0.7286", "8.7e−7", "2.0e−5", "−1.9e−5", ">MSE of clicks<", ">ndcg@10<"):
         assert text in page
+    assert "click_mse" not in page
