@@ -347,7 +347,7 @@ class Fit:
         Raises:
             InputError: another ending, there is no such folder, or the file is the log itself.
         """
-        check_target(path, self.log and self.log.source, ".parquet")
+        check_target(path, None if self.log is None else self.log.source, ".parquet")
         with atomic(path) as temporary:
             pq.write_table(self.table, temporary)
 

@@ -279,7 +279,7 @@ class LogTowers:
             InputError: another ending, no such folder, or the file is the log itself; or the
                 towers are no likelihood's, or of a class that is no file of twotowers/towers.
         """
-        check_target(path, self.log and self.log.source, ".parquet")
+        check_target(path, None if self.log is None else self.log.source, ".parquet")
         read, positions = self.read, self.setting.log.positions
         about: dict[str, Any] = {"model": self.model, "positions": positions, "seeds": self.seeds}
         arrays: dict[str, Any] = {}
