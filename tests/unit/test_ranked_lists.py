@@ -30,7 +30,7 @@ from twotowers.files.rankings import Rankings, read_rankings, write_rankings
 from twotowers.fitting.pair_counts import factor_components
 from twotowers.jobs.fit import fit_setting
 from twotowers.jobs.measures import of_places, of_ties
-from twotowers.jobs.transfer import gains, read_transfer
+from twotowers.jobs.transfer import gains, transfer
 from twotowers.logs.counts import Counts
 from twotowers.methods.alternation import fit
 from twotowers.methods.task import Fitted, Split, Task
@@ -238,21 +238,22 @@ def test_trees_learn_from_click_rates_over_examination(files):
     shown = np.stack([1000 * train.where] * 2)
     train = replace(train, counts=replace(train.counts, clicks=clicks, impressions=shown))
     task = SimpleNamespace(splits={"train": train}, positions=POSITIONS)
-    transfer = read_transfer(files, task, {"trees": 60, "leaves": 7})
+    measure = transfer(files, task, {"trees": 60, "leaves": 7})
+    test = read_rankings(files["test"])
     examined = np.broadcast_to(1 / np.arange(1, POSITIONS + 1), train.where.shape)
 
     def measured(examined, log=0):
-        rows = transfer.measure(Fitted(scores=None, examined=examined), task, log)
+        rows = measure(Fitted(scores=None, examined=examined), task, log)
         return {row["metric"]: row["value"] for row in rows}["test_ndcg@10"]
 
-    best = gains(transfer.test.label, transfer.test)["ndcg@10"]
+    best = gains(test.label, test)["ndcg@10"]
     assert measured(examined) == pytest.approx(best, abs=0.01)
     assert measured(examined, log=1) < best - 0.1
     # Documents that are believed to be seen more, the more relevant they are.
     chance = PositionBased().attractive(train.relevance)
     assert measured(np.where(train.where, examined * chance**2, 1)) < best - 0.1
     with pytest.raises(InputError, match=r"transfer: the method does not .*'alternation'"):
-        list(transfer.measure(Fitted(scores=None), task, 0))
+        list(measure(Fitted(scores=None), task, 0))
 
 
 @pytest.mark.parametrize(

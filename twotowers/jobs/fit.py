@@ -59,7 +59,7 @@ def fit_setting(
     if setting.transfer:
         # By name: most fits need no trees, and the digest of their code should not have them.
         trees = setting.transfer.model_dump()
-        further.append(import_module(TRANSFER).read_transfer(files, task, trees).measure)
+        further.append(import_module(TRANSFER).transfer(files, task, trees))
     rows += [
         {**columns, "position": None, **row}
         for measured in further

@@ -6,8 +6,7 @@ rate of each place is after division by its estimated examination (Chen et al. 2
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -22,16 +21,15 @@ FLOOR = 1e-5
 """The published code divides a click rate by examination plus this."""
 
 
-@dataclass(frozen=True)
-class Transfer:
-    """Test queries, which `trees` (`fit_trees`) rank, and [places, width] features to fit."""
+def transfer(files: Mapping[str, str], task: Task, trees: Mapping[str, int]) -> Callable:
+    """A measurement of fits: nDCG@5 and @10 of test queries as trees rank them (`fit_trees`).
 
-    features: np.ndarray
-    test: Rankings
-    trees: Mapping[str, int]
+    The trees learn from the features of the lists shown, of `policy` and `train`, and rank `test`.
+    """
+    shown = displayed(files["train"], files["policy"], top=task.positions)
+    test = read_rankings(files["test"])
 
-    def measure(self, fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
-        """nDCG@5 and @10 of the test queries as the trees of one lane rank them."""
+    def measure(fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
         if fitted.examined is None:
             raise InputError(
                 "the method does not estimate the examination of places",
@@ -42,15 +40,11 @@ class Transfer:
         counts, where = train.counts.of_log(log), train.where
         rate = counts.clicks[where] / counts.impressions[where]
         target = rate / (fitted.examined[where] + FLOOR)
-        predict = fit_trees(self.features, target, **self.trees)
-        for metric, value in gains(predict(self.test.features), self.test).items():
+        predict = fit_trees(shown.features, target, **trees)
+        for metric, value in gains(predict(test.features), test).items():
             yield {"metric": f"test_{metric}", "value": value}
 
-
-def read_transfer(files: Mapping[str, str], task: Task, trees: Mapping[str, int]) -> Transfer:
-    """Features of the lists shown, from `policy` and `train`, and the `test` queries."""
-    shown = displayed(files["train"], files["policy"], top=task.positions)
-    return Transfer(shown.features, read_rankings(files["test"]), trees)
+    return measure
 
 
 def gains(scores: np.ndarray, lists: Rankings) -> dict[str, float]:

@@ -43,19 +43,12 @@ FILES = {
 """The path of every artefact."""
 
 RECORDS = {
-    "raw": "{results}/logs/raw/{dataset}/{split}.log",
-    "manifest": "{results}/logs/raw/{dataset}/manifest.log",
     "rankings": "{results}/logs/rankings/{paper}/{dataset}.log",
-    "policy": "{results}/logs/policies/{paper}/{dataset}/{relevance}-{ranker}/{seed}.log",
-    "clicks": "{results}/logs/clicks/{paper}/{dataset}/{log}/{seed}.log",
-    "fit": "{results}/logs/fits/{paper}/{setting}/{seed}.log",
-    "study": "{results}/logs/fits/{paper}/{study}/{seed}.log",
-    "claims": "{results}/logs/claims/{paper}.log",
     "item": "{results}/logs/items/{paper}/{item}.log",
     "page": "{results}/logs/pages/{paper}.log",
     "overview": "{results}/logs/overview.log",
 }
-"""The record of the job that makes it."""
+"""The record of the job that makes it, where it is not of the artefact's own name."""
 
 WILDCARDS = {
     "generate_standin": ("dataset", "split"),
@@ -96,7 +89,8 @@ class Places:
 
     def record(self, kind: str, **names: Any) -> str:
         """The path of the record of the job that makes an artefact. Wildcards as in `file`."""
-        return self._filled(RECORDS[kind], names)
+        own = FILES[kind].replace("{results}", "{results}/logs").rpartition(".")[0] + ".log"
+        return self._filled(RECORDS.get(kind, own), names)
 
     def _filled(self, template: str, names: dict) -> str:
         places = {place: f"{{{place}}}" for place in re.findall(r"{(\w+)}", template)}
