@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from tests.streams import seen
+from twotowers.randomness import stream
 from twotowers.standins.logs import SESSIONS, YANDEX_CTR, generate_log
+from twotowers.standins.wscd import LAW, draw
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +64,28 @@ def test_ctr_by_rank_of_yandex(yandex):
     # Clicks are independent given the rankings, whose expected CTR is the sample's.
     error = np.sqrt(YANDEX_CTR * (1 - YANDEX_CTR) / pages)
     assert (np.abs(ctr - YANDEX_CTR) < 5 * error).all()
+
+
+# WSCD-2012.
+
+PAGES = 200_000
+
+
+def measured(law):
+    """Perplexities that follow from click rates, those of GCTR and RCTR, and pairs per session."""
+    drawn = zip(*draw(stream("wscd stand-in", 0), PAGES, law), strict=True)
+    _, documents, clicks = (np.concatenate(column) for column in drawn)
+    rates = clicks.mean(0)
+
+    def perplexity(predicted):
+        bits = -rates * np.log2(predicted) - (1 - rates) * np.log2(1 - predicted)
+        return (2**bits).mean()
+
+    return perplexity(rates.mean()), perplexity(rates), len(np.unique(documents)) / PAGES
+
+
+def test_the_published_perplexities_and_pairs_per_session():
+    global_rate, rank_rate, pairs = measured(LAW)
+    assert global_rate == pytest.approx(1.526, abs=0.01)
+    assert rank_rate == pytest.approx(1.366, abs=0.01)
+    assert pairs == pytest.approx(2.37, abs=0.1)
