@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from flax import nnx
 from jax.tree_util import register_dataclass
-from scipy.special import expit
 
 from tests.tasks import task_of
 from tests.training import short
@@ -122,17 +121,6 @@ def rows_of(split: Split) -> Counts:
     return Counts(*columns, np.broadcast_to(document, at.shape), at)
 
 
-def test_every_impression_counts_alike(split):
-    lanes = [(log, "impressions") for log in range(LOGS)]
-    objective = count_loss(split, lanes)
-    logit = split.inputs[..., 0][..., None]
-    for log in range(LOGS):
-        counts = split.counts.of_log(log)
-        found = objective.losses(Scorer(), jnp.arange(QUERIES), jnp.int32(log)).mean()
-        total = counts.impressions * np.logaddexp(0, logit) - counts.clicks * logit
-        assert float(found) == pytest.approx(total.sum() / counts.sessions.sum(), rel=1e-5)
-
-
 class Scorer(nnx.Module):
     """A model whose loss of a cell is that of one logit."""
 
@@ -146,29 +134,26 @@ class Scorer(nnx.Module):
 
 
 @pytest.mark.parametrize("listed", [False, True])
-def test_queries_count_alike_by_the_click_rates_of_their_documents(split, listed):
+@pytest.mark.parametrize("weighting", ["impressions", "queries"])
+def test_impressions_count_alike_or_queries_by_the_click_rates_of_their_documents(
+    split, weighting, listed
+):
     if listed:
         split = Split(split.inputs, split.where, split.relevance, rows_of(split))
-    lanes = [(log, "queries") for log in range(LOGS)]
-    objective = count_loss(split, lanes)
+    objective = count_loss(split, [(log, weighting) for log in range(LOGS)])
+    logit = split.inputs[..., 0]
     for log in range(LOGS):
         found = objective.losses(Scorer(), jnp.arange(QUERIES), jnp.int32(log)).mean()
         counts = split.counts.of_log(log)
-        total, asked = 0.0, 0
-        for query in range(QUERIES):
-            if counts.sessions[query]:
-                asked += 1
-                for document in range(int(split.where[query].sum())):
-                    shown = rows_of_one(counts.impressions, query, document, listed)
-                    clicks = rows_of_one(counts.clicks, query, document, listed)
-                    p = expit(split.inputs[query, document, 0])
-                    rate = clicks / shown
-                    total -= rate * np.log(p) + (1 - rate) * np.log(1 - p)
-        assert float(found) == pytest.approx(total / asked, rel=1e-5)
-
-
-def rows_of_one(counts, query, document, listed):
-    return counts[query, document] if listed else counts[query, document].sum()
+        shown, clicks = counts.impressions, counts.clicks
+        if not listed:
+            shown, clicks = shown.sum(-1), clicks.sum(-1)
+        number = counts.sessions.sum()
+        if weighting == "queries":
+            clicks, shown = clicks / np.maximum(shown, 1), shown > 0
+            number = (counts.sessions > 0).sum()
+        total = (shown * np.logaddexp(0, logit) - clicks * logit).sum()
+        assert float(found) == pytest.approx(total / number, rel=1e-5)
 
 
 def task(split, *, model, examination=None, users=None) -> Task:
