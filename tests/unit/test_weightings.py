@@ -4,6 +4,7 @@ from typing import get_args
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.simulated_logs import cells_of, simulate_sessions
@@ -41,26 +42,16 @@ def inverse_propensity(counts):
 @pytest.mark.parametrize("temperature", [0.333, 1])
 def test_counts_equal_weighting_every_impression_of_a_session_log(temperature):
     sessions = log(temperature)
-    shows = [
-        (query, document, position, click)
-        for query, documents, clicks, where in zip(
-            sessions.query, sessions.documents, sessions.clicks, sessions.where, strict=True
-        )
-        for position, (document, click, there) in enumerate(
-            zip(documents, clicks, where, strict=True)
-        )
-        if there
-    ]
-    searched = {q: sum(query == q for query in sessions.query) for q in range(3)}
-    shown = {}
-    for query, document, position, _ in shows:
-        cell = query, document, position
-        shown[cell] = shown.get(cell, 0) + 1
-    impressions, clicks = np.zeros((3, 4, 4)), np.zeros((3, 4, 4))
-    for query, document, position, click in shows:
-        propensity = shown[query, document, position] / searched[query]
-        impressions[query, document, position] += 1 / propensity
-        clicks[query, document, position] += click / propensity
+    page, position = np.nonzero(sessions.where)
+    query, document = sessions.query[page], sessions.documents[page, position]
+    shows = pd.DataFrame({"query": query, "document": document, "position": position, "page": page})
+    shown = shows.groupby(["query", "document", "position"])["page"].transform("size")
+    searched = np.bincount(sessions.query)[query]
+    impressions, clicks = np.zeros((2, 3, 4, 4))
+    for show, weight in enumerate(searched / shown):  # one over the propensity of its cell
+        cell = query[show], document[show], position[show]
+        impressions[cell] += weight
+        clicks[cell] += weight * sessions.clicks[page, position][show]
     result = inverse_propensity(cells_of(sessions, 3))
     np.testing.assert_allclose(result.impressions, impressions, rtol=1e-5)
     np.testing.assert_allclose(result.clicks, clicks, rtol=1e-5)
