@@ -12,10 +12,7 @@ import pytest
 import yaml
 from flax import nnx
 
-from papers.hager2025.stopping import FITS as STOPPING
-from papers.hager2025.stopping import named
 from papers.hager2025.studies import appendix_a, clipping, lemmas, overlap
-from tests.claimed import claimed_of
 from tests.items import drawing
 from twotowers.claims import published
 from twotowers.claims.statistics import BAND, read_results, select, write_results
@@ -231,22 +228,6 @@ def test_a_constant_per_component_is_no_error_within():
     component = np.array([0, 0, 1, 1])
     assert appendix_a.within(np.array([1.0, 1.0, -2.0, -2.0]), component) == 0
     assert appendix_a.within(np.array([1.0, 1.2, -2.0, -2.0]), component) == pytest.approx(0.1)
-
-
-# Early stopping, initialisation, too few sessions.
-
-
-STOPPED = "stopped-early", "stopped-late", "optimum", "optimum-grown"
-
-
-def test_fits_are_named_by_how_they_were_fitted():
-    rows = named(claimed_of("hager2025", STOPPED))
-    assert set(rows["method"]) == set(STOPPING)
-    optima = select(rows, method="optimum")
-    assert sorted(optima["sessions_factor"].unique()) == [1, 4, 16]
-    # The smallest of the grown logs is not the log that the other fits share.
-    assert select(optima, sessions_factor=1)["setting"].eq("optimum").all()
-    assert select(rows, method=list(STOPPING)[:4])["sessions_factor"].eq(1).all()
 
 
 # Items.

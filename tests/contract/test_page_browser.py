@@ -81,7 +81,10 @@ def test_verdicts_are_filtered_and_searched_and_the_address_remembers(overview):
         assert choose(tab)["shown"] == failed["shown"]
 
 
-def test_print_has_pictures_and_no_form(overview):
+def test_print_has_pictures_no_form_and_cuts_no_table(overview):
+    with opened(overview.parent / "sample2025" / "index.html", A4) as tab:
+        tab.call("Emulation.setEmulatedMedia", media="print")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= A4
     with opened(overview, DESK) as tab:
         # Without scrolling. Otherwise pictures below the fold may be missing on paper.
         tab.evaluate("Promise.all([...document.images].map(image => image.decode()))")
@@ -92,12 +95,6 @@ def test_print_has_pictures_and_no_form(overview):
         assert tab.evaluate("document.querySelectorAll('details:not([open])').length") == 0
         # Drawings are most of the file.
         assert printed > 2 * len(tab.print_pdf())
-
-
-def test_paper_cuts_no_table(overview):
-    with opened(overview.parent / "sample2025" / "index.html", A4) as tab:
-        tab.call("Emulation.setEmulatedMedia", media="print")
-        assert tab.evaluate("document.documentElement.scrollWidth") <= A4
 
 
 def test_dark_pages_are_dark(overview):

@@ -61,12 +61,6 @@ def test_pages_hold_what_was_measured():
 # The command.
 
 
-def test_unknown_part(capsys):
-    with pytest.raises(SystemExit):
-        main(["fitz"])
-    assert "no part fitz" in capsys.readouterr().err
-
-
 def test_quick_parts_run_and_fill_their_tables(here, tmp_path):
     main(["counting", "--quick"])
     results = pages.read(tmp_path / "quick")

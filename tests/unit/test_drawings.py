@@ -108,26 +108,6 @@ def test_dots_of_a_group_stand_on_one_line():
     assert [len(axes.collections[-1].get_offsets()) for axes in figure.axes] == [4, 3]
 
 
-def test_a_table_of_lanes_has_a_column_per_value():
-    parameters = {
-        "needs": ["naive", "pal"],
-        "rows": ["setting"],
-        "blocks": [{"Naive": ["naive"], "PAL": ["pal"]}],
-        "metrics": {"ndcg": "nDCG"},
-        "across": {"weight": [[1, "Oracle"], [0.5, "L1"]]},
-        "keys": ["setting", "weight", "metric"],
-    }
-    drawing = built("moments", "hager2025", **parameters)
-    results = seeded(setting=["naive", "pal"], weight=(0.0, 0.5, 1.0), metric=["ndcg"])
-    table = drawing.table(results, printed(results))
-    assert set(table["weight"]) == {0.5, 1}
-    lines = drawing.tex(table).splitlines()
-    assert r"Method &  & Oracle & L1 \\" in lines
-    naive, _, pal, _ = [line for line in lines if "ours" in line or "paper" in line]
-    assert naive == r"Naive & ours & $0.016 \pm .007$ & $0.015 \pm .007$ \\"
-    assert pal == r"PAL & ours & $1.016 \pm .007$ & $1.015 \pm .007$ \\"
-
-
 def test_few_seeds_have_whiskers_of_one_standard_deviation():
     values = np.array([0.1, 0.2, 0.6])
     low, high = mean_interval(values.mean(), values.std(ddof=1), 3)

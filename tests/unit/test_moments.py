@@ -7,7 +7,6 @@ import pytest
 from twotowers.claims import published
 from twotowers.claims.statistics import measured, moments, runs, whole, with_most
 from twotowers.errors import InputError
-from twotowers.report import latex
 from twotowers.report.drawings import counts
 
 RESULTS = pd.DataFrame(
@@ -65,12 +64,6 @@ def test_every_run_is_a_row_and_whole_numbers_are_integers():
     shares = pd.DataFrame({"share": [0.5, 1.0], "number": [1.0, np.nan]})
     kinds = whole(shares, ["share", "number"]).dtypes.astype(str)
     assert kinds.to_dict() == {"share": "float64", "number": "Int64"}
-
-
-def test_numbers_in_latex():
-    assert latex.moment(None) == "--"
-    assert latex.moment(0.0, digits=2) == "$0$"
-    assert latex.count(np.nan) == "--"
 
 
 def test_a_paper_without_printed_numbers_is_drawn_without_them():
