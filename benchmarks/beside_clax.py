@@ -28,7 +28,7 @@ from twotowers.fits.models import model_of
 from twotowers.fitting.prior import Prior
 from twotowers.fitting.statistics import sufficient
 from twotowers.logs.log import Log
-from twotowers.logs.page_arrays import read_page_arrays
+from twotowers.logs.page_arrays import page_arrays
 from twotowers.models.names import MODELS
 
 SIZES = {
@@ -81,7 +81,7 @@ def write_files(*, log: str) -> dict:
     """
     clicks, documents = {}, []
     for split in ("train", "test"):
-        pages = read_page_arrays(f"{log}/{split}.parquet", positions=LENGTH)
+        pages = page_arrays(Log.read(f"{log}/{split}.parquet"), positions=LENGTH)
         documents.append(pages.ids["document"].to_numpy()[pages.pair])
         clicks[split] = pages.clicks
     number = pd.factorize(np.concatenate(documents).ravel())[0].astype(np.int32) + 1
@@ -114,7 +114,7 @@ def fit(*, log: str, name: str, prior: dict, wanted: float | None) -> dict:
     If no tolerance reaches it, the seconds are those of the last one."""
     model, parts = model_of(name)[1], dict(prior)
     imagined = Prior(*parts.pop(""), {part: tuple(each) for part, each in parts.items()})
-    test, found = read_page_arrays(f"{log}/test.parquet", positions=LENGTH), {}
+    test, found = page_arrays(Log.read(f"{log}/test.parquet"), positions=LENGTH), {}
     for tolerance in TOLERANCES:
         start = time.perf_counter()
         statistics, pairs = sufficient(model, Log.read(f"{log}/train.parquet"), LENGTH)

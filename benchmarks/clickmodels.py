@@ -26,7 +26,7 @@ from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior, pseudo_counts
 from twotowers.fitting.statistics import Statistics, Totals, sufficient
 from twotowers.logs.log import Log
-from twotowers.logs.page_arrays import read_page_arrays
+from twotowers.logs.page_arrays import page_arrays
 from twotowers.logs.sessions import write_sessions
 from twotowers.models.names import MODELS
 from twotowers.standins.wscd import LAW, generate_pages
@@ -111,7 +111,7 @@ def time_fit(*, log: str, name: str) -> dict:
     measured = {"read": read - start, "seconds": time.perf_counter() - start, "fit_gb": peak()}
     measured |= {"pairs": len(pairs)} | ({} if counted else {"rows": len(statistics.number)})
     fitted = Fit(name, model, LENGTH, estimate, pairs)
-    test = read_page_arrays(f"{log}/test.parquet", positions=LENGTH)
+    test = page_arrays(Log.read(f"{log}/test.parquet"), positions=LENGTH)
     measured |= {"cycles": max(len(estimate.history) - 1, 0), **means_of(*fitted.losses(test))}
     if not counted:
         known = estimate.parameters

@@ -22,8 +22,9 @@ from twotowers.logs.formats.baidu import (
     read_annotations,
     texts_of,
 )
+from twotowers.logs.log import Log
 from twotowers.logs.observed_pages import observed_pages
-from twotowers.logs.page_arrays import read_page_arrays
+from twotowers.logs.page_arrays import page_arrays
 from twotowers.logs.sessions import write_sessions
 
 # Sessions 3 (a query shown before), 5 and 9, with gaps in numbers and in positions.
@@ -170,20 +171,20 @@ def test_gaps_stay_where_they_are(tmp_path):
     path = tmp_path / "pages.parquet"
     log = read(written(tmp_path / "part-0_split-0.feather"))
     write_sessions(path, log.batches)
-    found = read_page_arrays(path, positions=22, places=POSITIONS)
+    found = page_arrays(Log.read(path), positions=22, places=POSITIONS)
     assert [np.flatnonzero(row).tolist() for row in found.where] == [[0, 1, 4], [1, 2], [0, 3, 21]]
     assert found.pair[0, 4] == found.pair[2, 0]
     assert np.argwhere(found.clicks).tolist() == [[0, 1], [2, 0], [2, 3]]
-    closed = read_page_arrays(path, positions=22)
+    closed = page_arrays(Log.read(path), positions=22)
     assert closed.where.sum(1).tolist() == [3, 2, 3]
     assert closed.where[:, 0].all()
     pages = observed_pages(path, {"train": 1.0}, positions=22, seed=0, places=POSITIONS)
     impressions = pages.counts("train").impressions.sum((0, 1))
     assert np.flatnonzero(impressions).tolist() == [0, 1, 2, 3, 4, 21]
     with pytest.raises(InputError, match=r"positions: row 3: 22 was found .*from 1 to 10"):
-        read_page_arrays(path, positions=10, places=POSITIONS)
+        page_arrays(Log.read(path), positions=10, places=POSITIONS)
     with pytest.raises(InputError, match="serp_height: the column is missing"):
-        read_page_arrays(path, positions=22, places="serp_height")
+        page_arrays(Log.read(path), positions=22, places="serp_height")
 
 
 def changed(name, at, value):

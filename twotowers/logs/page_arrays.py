@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -100,11 +98,6 @@ def page_arrays(
     for column, values in enumerate(further):
         described[where, column] = values
     return Pages(*arrays, where, len(ids), log.times, ids, described)
-
-
-def read_page_arrays(path: str | Path, **how: Any) -> Pages:
-    """`page_arrays` of a sessions file."""
-    return page_arrays(Log.read(path), path=path, **how)
 
 
 def check_lengths(log: Log, positions: int, path: object) -> None:
