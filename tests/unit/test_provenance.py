@@ -82,14 +82,6 @@ def test_digest_of_other_sources_and_of_the_data_of_a_module(digest, tmp_path):
         assert digest(source=source) != before
 
 
-def test_digest_depends_on_no_absolute_path(digest, tmp_path):
-    before = digest()
-    (tmp_path / "elsewhere").mkdir()
-    for folder in ("scripts", "twotowers"):
-        (tmp_path / folder).rename(tmp_path / "elsewhere" / folder)
-    assert code_digest("scripts/job.py", root=tmp_path / "elsewhere") == before
-
-
 @pytest.mark.parametrize(
     ("text", "follows"),
     [
