@@ -149,8 +149,9 @@ class Queries(Config):
         return self.split or split, self.first
 
 
-def _queries(given: Any) -> Any:
-    return {"split": given} if isinstance(given, str) else given
+def _alone(key: str) -> Callable[[Any], Any]:
+    """A validator that takes a text for the value of a key."""
+    return lambda given: {key: given} if isinstance(given, str) else given
 
 
 class SimulatedLog(Log):
@@ -162,7 +163,7 @@ class SimulatedLog(Log):
     """The data set with the documents."""
     relevance: Literal["annotated", "linear", "deep"]
     """What makes documents relevant to the user."""
-    policy: Policy
+    policy: Annotated[Policy, BeforeValidator(_alone("ranker"))]
     """How the documents were ranked."""
     user: UserField = Field(default="additive", validate_default=True)
     """The user: a click model of twotowers/models/ or of the paper's models/, and its constants.
@@ -172,7 +173,7 @@ class SimulatedLog(Log):
     record: Literal["cells", "sessions"] = "cells"
     """Whether the log is kept as counts of cells, or as sessions."""
     queries: Annotated[
-        Queries, BeforeValidator(_queries, json_schema_input_type=Literal["train"] | Queries)
+        Queries, BeforeValidator(_alone("split"), json_schema_input_type=Literal["train"] | Queries)
     ] = Queries()
     """The split that the queries of all sessions are from, or such settings."""
 

@@ -165,11 +165,6 @@ def simulate(
         >>> simulate(stand_in(queries=30), sessions=2_000)
         <2,000 sessions of additive users on stand-in for mslr30k>
     """
-    if not isinstance(policy, (str, Mapping)):
-        raise InputError(
-            f"{policy!r} was given", field="policy", expected="a name, or `policy(...)`"
-        )
-    ranked: dict[str, Any] = {"ranker": policy} if isinstance(policy, str) else dict(policy)
     check_range(seed, field="seed", low=0, high=2**31 - 1, whole=True)
     if not isinstance(sessions, Mapping):
         own = read(_Sessions, {"sessions": sessions})["sessions"]
@@ -180,7 +175,7 @@ def simulate(
     positions = longest if positions is None else positions
     check_range(positions, field="positions", low=longest, high=1000, whole=True)
     given = {
-        "name": "clicks", "dataset": rankings.name, "relevance": relevance, "policy": ranked,
+        "name": "clicks", "dataset": rankings.name, "relevance": relevance, "policy": policy,
         "user": user, "sessions": dict(sessions), "record": record, "positions": positions,
         **({} if queries is None else {"queries": queries}),
     }  # fmt: skip
