@@ -157,8 +157,13 @@ class Evidence:
 
     @cached_property
     def regret(self) -> tuple[float, float]:
-        """What it costs to weigh clicks by the product if odds are right, and not to weigh at all:
-        standard deviations over clicks of the logarithm of what is left of examination."""
+        """Errors of weights of clicks: by the product if odds are right, and without weights.
+
+        Right weights times examination are constant. An error is the standard deviation over clicks
+        of the natural logarithm of weight times examination, so 0.1 is about 10 %. Clicks count
+        where both curves can be compared. Without weights, examination is that of the curve with
+        the larger error.
+        """
         known = self.comparable
         clicks = self.product.counts.clicked[known]
         one, other = (np.log(each.estimate[known]) for each in (self.curve, self.odds.curve))

@@ -168,7 +168,10 @@ def check_numbers(path: str | Path) -> None:
 
 
 def write_page(page: Mapping[str, Any], path: str | Path, picture: str = "") -> None:
-    """Write the page, and its numbers to a file of the same name that ends in .json."""
+    """Write the page as HTML, and its numbers to a file of the same name that ends in .json.
+
+    `picture` is the curve as SVG, which the page shows.
+    """
     names: dict[str, Any] = {"number": number, "interval": interval, "signs": SIGNS}
     names |= {"picture": picture, "json_name": numbers_of(path).name}
     with atomic(numbers_of(path)) as temporary:

@@ -55,13 +55,17 @@ def is_text(kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of a file, or the values in their lists.
+    """Where some rows are in a file. Checks of their columns name the row of the first error.
+
+    Messages count rows from 1. The values that are checked are a column with a value per row, or
+    the values in its lists.
 
     Attributes:
         path: the file.
-        before: rows of the file before these.
-        number: [rows] which of the rows behind `before` these are; None: all, in order.
-        lists: the column whose lists hold the values; None if a row is a value.
+        before: number of rows in the file before these.
+        number: [rows] number of each row, from 0 for the first one after `before`. If None, the
+            rows follow each other.
+        lists: the column whose lists hold the values; None if each row has one value.
 
     Example:
         >>> Rows("a.csv", 10).whole(pa.array(["1", "2.5"]), "clicks")  # doctest: +ELLIPSIS

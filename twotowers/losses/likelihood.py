@@ -91,10 +91,18 @@ class CountLoss:
 @register_dataclass
 @dataclass(frozen=True)
 class SessionLoss:
-    """The objective of `CountLoss`, computed from sessions; a unit is a session.
+    """Negative log-likelihood of the clicks of sessions; a unit is a session.
 
-    Inputs and labels are those of `CountLoss`; query [lanes, sessions], documents, clicks and
-    `where`, False past the end of a page, [lanes, sessions, positions].
+    A session's loss is the mean over its documents, and the objective is the mean over sessions, as
+    in `CountLoss` with the weighting "none".
+
+    Attributes:
+        inputs: [queries, documents, ...] input of the relevance tower.
+        query: [lanes, sessions] row of each session's query in `inputs`.
+        documents: [lanes, sessions, positions] number of the document within its query.
+        clicks: [lanes, sessions, positions] bool.
+        where: [lanes, sessions, positions] bool, False past the end of a page.
+        labels: name -> [lanes, queries, documents] labels that heads read.
     """
 
     inputs: jax.Array

@@ -131,7 +131,13 @@ class RegressionEM:
 
 @dataclass(frozen=True)
 class Softmax:
-    """`listwise.softmax_loss`. `page.given` are the weights of clicks, if any."""
+    """A loss for `PageLoss`: [pages] `listwise.softmax_loss` of the relevance tower's logits.
+
+    `page.given` are the weights of clicks. If it is None, each click has weight 1.
+
+    Attributes:
+        normalised, unclicked: as in `listwise.softmax_loss`.
+    """
 
     normalised: listwise.Normalised = "not"
     unclicked: listwise.Unclicked = "uniform"

@@ -124,9 +124,9 @@ class Task:
         tower: the relevance tower; see `twotowers.towers.two_towers.two_towers`.
         examination: arguments `examination` and `dropout` of `two_towers`, if given.
         parts: part -> its own tower, a "table", or the part whose tower it shares.
-        checkpoint: a file that keeps the state of training.
-        splits: train, validation and test.
-        lanes: for each lane the index of its log and the values of its columns.
+        checkpoint: a file that keeps the state of training; None keeps none.
+        splits: "train", "validation" and "test" -> the data of that split.
+        lanes: for each lane the index of its log, and column -> value of what varies between lanes.
         training: arguments of `twotowers.fitting.gradient.FitSettings`; empty if the method does
             not train.
         positions: number of positions on the page.

@@ -18,7 +18,8 @@ from twotowers.models.protocol import JUMPS, PER_DOCUMENT, PER_JUMP, PageModel
 class UserBrowsing(PageModel):
     """P(C_k = 1 | clicks above) = theta_{k,k'} g_k (UBM; Dupret and Piwowarski 2008).
 
-    k' is the position of the last click above k, or 0. These are Eqs. 5.25 and 5.26 of the thesis.
+    theta_{k,k'} is the examination of position k, and g_k the attraction of the document there. k'
+    is the position of the last click above k, or 0. These are Eqs. 5.25 and 5.26 of the thesis.
 
     Attributes:
         distance: the simulated user has theta_{k,k'} = (k - k')^-distance for k' > 0.

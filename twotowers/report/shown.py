@@ -102,7 +102,10 @@ def lines_of(table: pd.DataFrame, bias: Sequence[str]) -> list[Line]:
 
 
 def picture(lines: Sequence[Line], label: str = "examination") -> str:
-    """Curves with their intervals as SVG, which needs no other file; '' without a point."""
+    """Draw curves with their intervals over positions, as the text of an SVG element.
+
+    The text is "" if no curve has a point. `label` says what is estimated.
+    """
     if not any(len(line.position) for line in lines):
         return ""
     ends = np.concatenate([line.position for line in lines])

@@ -32,7 +32,15 @@ def table(
 
 
 def draw(table: pd.DataFrame, *, panels: Groups, along: str, label: str, xlabel: str) -> Figure:
-    """Draw panels side by side. `label` and `xlabel` name the axes."""
+    """Draw the panels side by side, with a curve per setting.
+
+    Args:
+        table: What `table` returns.
+        panels: As in `table`.
+        along: The column on the x axis.
+        label: The name of the y axis.
+        xlabel: The name of the x axis.
+    """
     rows, inner, outer = grouped(table, panels)
     chart = Curves(rows, by={"inner": inner}, col={"outer": outer})
     plot = chart.plot(along).label(x=xlabel, y=label).share(y=True)
