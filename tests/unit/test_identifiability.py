@@ -1,4 +1,4 @@
-"""Connected components of bias factors, against a plain union-find."""
+"""Connected components of bias factors, against SciPy's disjoint sets."""
 
 from itertools import combinations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.cluster.hierarchy import DisjointSet
 
 from twotowers.fitting import pair_counts
 from twotowers.fitting.pair_counts import factor_components
@@ -13,19 +14,12 @@ from twotowers.identifiability import graph
 
 
 def brute_force(rows, factors) -> list[int]:
-    """Union-find: join factors that share a document, one pair at a time."""
-    parent = list(range(factors))
-
-    def root(node):
-        while parent[node] != node:
-            node = parent[node]
-        return node
-
-    for document, factor in rows:
-        for other_document, other_factor in rows:
-            if document == other_document:
-                parent[root(factor)] = root(other_factor)
-    return [root(factor) for factor in range(factors)]
+    """Join factors that share a document, one pair at a time."""
+    joined = DisjointSet(range(factors))
+    for (document, factor), (other_document, other_factor) in combinations(rows, 2):
+        if document == other_document:
+            joined.merge(factor, other_factor)
+    return [joined[factor] for factor in range(factors)]
 
 
 def same_partition(left, right) -> bool:
@@ -45,7 +39,7 @@ def test_an_empty_log_identifies_nothing():
 
 @pytest.mark.parametrize("block", [1, 2, 5])
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 7)), min_size=1, max_size=40))
-def test_against_union_find(block, rows):
+def test_against_disjoint_sets(block, rows):
     with pytest.MonkeyPatch.context() as patch:
         # A log of 40 rows and 15 nodes then takes several blocks.
         patch.setattr(pair_counts, "BLOCK", block)

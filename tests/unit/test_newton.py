@@ -59,31 +59,20 @@ def test_recovers_the_truth_from_expected_clicks():
     np.testing.assert_allclose(estimate.relevance + estimate.bias[0], gamma, atol=1e-6)
 
 
-def test_start_does_not_matter_up_to_one_shift():
-    n, c = make_log()
-    plain = fit_embedding(n, c)
+@pytest.mark.parametrize("components", [[[0, 1, 2, 3]], [[0, 1], [2, 3]]])
+def test_a_start_moves_each_component_by_one_shift(components):
+    """The shift that the data do not identify stays at its start."""
+    n, c = make_log(connected=len(components) == 1)
     for seed in range(3):
         start = np.random.default_rng(seed).normal(size=4) * 3
-        other = fit_embedding(n, c, start=start)
-        shift = other.bias[0] - plain.bias[0]
-        np.testing.assert_allclose(other.bias, plain.bias + shift, atol=1e-5)
-        np.testing.assert_allclose(other.relevance, plain.relevance - shift, atol=1e-5)
-        np.testing.assert_allclose(other.probability, plain.probability, atol=1e-6)
-        # The shift that the data do not identify stays at its start.
-        assert other.bias.mean() == pytest.approx(start.mean(), abs=1e-6)
-
-
-def test_disconnected_logs_keep_the_offset_they_started_with():
-    n, c = make_log(connected=False)
-    plain = fit_embedding(n, c)
-    start = np.array([0.0, 1.0, 5.0, 7.0])
-    other = fit_embedding(n, c, start=start)
-    np.testing.assert_allclose(other.probability[n > 0], plain.probability[n > 0], atol=1e-6)
-    for component in ([0, 1], [2, 3]):
-        within = np.diff(plain.bias[component])
-        np.testing.assert_allclose(np.diff(other.bias[component]), within, atol=1e-5)
-        assert other.bias[component].mean() == pytest.approx(start[component].mean(), abs=1e-6)
-        assert plain.bias[component].mean() == pytest.approx(0, abs=1e-6)
+        plain, other = fit_embedding(n, c), fit_embedding(n, c, start=start)
+        np.testing.assert_allclose(other.probability[n > 0], plain.probability[n > 0], atol=1e-6)
+        for own in components:
+            np.testing.assert_allclose(
+                np.diff(other.bias[own]), np.diff(plain.bias[own]), atol=1e-5
+            )
+            assert other.bias[own].mean() == pytest.approx(start[own].mean(), abs=1e-6)
+            assert plain.bias[own].mean() == pytest.approx(0, abs=1e-6)
 
 
 def test_documents_clicked_never_or_always_say_nothing_of_the_bias():
