@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations
-from weakref import ref
 
 import numpy as np
 import pandas as pd
@@ -28,7 +27,6 @@ from twotowers.claims.claims import (
     NotTestable,
     TooFewRuns,
     judge,
-    verdict_of,
 )
 from twotowers.claims.conditions import SIGNIFICANT, Condition
 from twotowers.claims.data_provenance import REAL, SIMULATION, weakest
@@ -121,7 +119,8 @@ def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
     seeds = sorted(authors.loc[several, "seed"].unique())
     if judgement.verdict == NOT_TESTABLE and seeds:
         # Some runs are missing.
-        seeds = [seed for seed in seeds if _verdict(claim, _of_seeds(authors, [seed])) in ANSWERS]
+        alone = {seed: judge(claim, _of_seeds(authors, [seed])).verdict for seed in seeds}
+        seeds = [seed for seed, verdict in alone.items() if verdict in ANSWERS]
         authors = _of_seeds(authors, seeds)
         judgement = decide(claim, authors)
     whole = judge(claim, authors)
@@ -131,7 +130,7 @@ def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
         return whole.measured, AUTHORS[whole.verdict], "printed means"
     every = list(combinations(seeds, FEW))
     chosen = every[:: max(1, len(every) // RESAMPLES)]
-    triples = [_verdict(claim, _of_seeds(authors, few)) for few in chosen]
+    triples = [judge(claim, _of_seeds(authors, few)).verdict for few in chosen]
     answers = [verdict for verdict in triples if verdict in ANSWERS]
     said = f"{AUTHORS[whole.verdict]} on all {len(seeds)} runs together"
     if len(answers) > 1:
@@ -169,31 +168,9 @@ def line_of(judge: Callable) -> str:
     return f"{file}:{code.co_firstlineno} {code.co_name}"
 
 
-def _verdict(claim: Claim, results: pd.DataFrame) -> str:
-    """The verdict of `judge`, without the texts, which take time; empty if it cannot answer."""
-    try:
-        return verdict_of(claim.measure(results))[0]
-    except (NotTestable, TooFewRuns):
-        return ""
-
-
 def _of_seeds(results: pd.DataFrame, seeds: Collection) -> pd.DataFrame:
     """The rows of some seeds; a setting with a single one keeps it."""
     return results[results["seed"].isin(seeds) | (seed_counts(results) == 1)]
-
-
-def asked_once(judge: Callable) -> Callable:
-    """A judge that is asked once about the same table: it is a function of results alone."""
-    answers = []
-
-    def asked(results: pd.DataFrame) -> object:
-        for table, answer in answers:
-            if table() is results:
-                return answer
-        answers.append((ref(results), judge(results)))
-        return answers[-1][1]
-
-    return asked
 
 
 def _read_by(claim: Claim, results: pd.DataFrame, fewer: pd.DataFrame) -> pd.DataFrame:
@@ -260,7 +237,6 @@ def judge_all(
 
     rows = []
     for claim in claims:
-        line, claim = line_of(claim.judge), replace(claim, judge=asked_once(claim.judge))
         for name in claim.items:
             check_choice(name, known or items, field=f"claim {claim.id}", what="no item")
         needs = [need for name in claim.items for need in items.get(name, ())]
@@ -279,7 +255,7 @@ def judge_all(
             "claim": claim.id,
             "expected": claim.expected,
             "stands_on": weakest(data[need] for need in needs or data),
-            "judge": line,
+            "judge": line_of(claim.judge),
         }
         row["contradiction"] = contradiction(row)
         rows.append([row[name] for name in COLUMNS])
