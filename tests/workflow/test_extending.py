@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import twotowers as tt
 from tests.browser import check_page, find_chromium
 from tests.running import ran
 from tests.workflow.project import ROOT, SMOKE, Project
@@ -156,17 +157,16 @@ def test_a_format_of_ones_own_is_one_of_the_command(extended):
     assert "clicks off page: 1" in python(extended, *count, "--out", "cells.parquet")
 
 
-def test_logs_of_ones_own_are_counted_and_what_was_left_out_is_said(extended):
+def test_logs_of_ones_own_are_read_and_what_was_left_out_is_said(extended):
     raw = extended.folder / "results-mine" / "smoke" / "raw"
-    cells, same = (pq.read_table(raw / name / "log.parquet") for name in ("shop", "text"))
-    assert cells["impressions"].to_numpy().sum() == 600 * 6
+    files = [raw / name / "pages.parquet" for name in ("shop", "text")]
+    logs = [tt.read_log(file) for file in files]
     # The text has one more page, and a click that is on no page.
-    assert same["impressions"].to_numpy().sum() == 600 * 6 + 1
-    assert same["clicks"].to_numpy().sum() == cells["clicks"].to_numpy().sum()
-    left_out = [seen_in(raw / name / "log.parquet")["clicks_off_page"] for name in ("shop", "text")]
-    assert left_out == [0, 1]
+    assert [log.count().impressions.sum() for log in logs] == [600 * 6, 600 * 6 + 1]
+    assert len({log.count().clicks.sum() for log in logs}) == 1
+    assert [seen_in(file)["clicks_off_page"] for file in files] == [0, 1]
     logs = extended.folder / "results-mine" / "smoke" / "logs" / "raw"
-    assert "clicks off page: 1\n" in (logs / "text" / "log.log").read_text()
+    assert "clicks off page: 1\n" in (logs / "text" / "pages.log").read_text()
 
 
 def test_editing_files_of_ones_own_reruns_what_they_change(extended):
