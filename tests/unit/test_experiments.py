@@ -250,6 +250,16 @@ def test_one_data_set_cannot_be_prepared_in_two_ways(load):
         load(unlike, **both)
 
 
+@pytest.mark.parametrize("form", ["cells", "tiangong"])
+def test_a_data_set_of_counts_has_no_pages_to_fit(load, form):
+    counts = {"source": {"name": "counts", "format": form, "splits": {"log": "a"}}}
+    log = {"from": "dataset", "dataset": "counts"}
+    log["split"] = {"train": 0.8, "validation": 0.1, "test": 0.1}
+    changed = put(put(EXPERIMENT, ["datasets", "counts"], {}), ["logs", "real"], log)
+    with pytest.raises(InputError, match=rf"dataset: 'counts' of format '{form}' has no pages"):
+        load(changed, datasets=CONFIG["datasets"] | {"counts": counts})
+
+
 REFUSED = """
 titel: x -> 'titel' | did you mean 'title'
 logs.main.policy.strength: [0, 1.5] -> ^.1 | 1.5 | at most 1

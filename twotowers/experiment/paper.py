@@ -34,6 +34,7 @@ from twotowers.experiment.simulated import Sessions, SimulatedLog
 from twotowers.experiment.studies import Study
 from twotowers.experiment.training import Ranker, Training
 from twotowers.files.yamls import line_of, read_yaml
+from twotowers.logs.opening import FORMATS
 from twotowers.root import ROOT
 from twotowers.splits import LOG
 
@@ -387,6 +388,16 @@ def _check_sources(logs: Mapping[str, Log], config: RunConfig, path: Path) -> No
                     "dataset",
                     message=f"data set {dataset!r} is {words[not wanted]}",
                     expected=f"{words[wanted]}; 'replace' in the configuration may name one",
+                )
+            form = config.datasets[dataset].of.format
+            if wanted and (form not in FORMATS or FORMATS[form].counted):
+                raise wrong_at(
+                    path,
+                    "logs",
+                    name,
+                    "dataset",
+                    message=f"{dataset!r} of format {form!r} has no pages",
+                    expected="a log of pages; 'from: file' also takes counts",
                 )
 
 
