@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from flax import nnx
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from tests.tasks import task_of
 from twotowers.claims.claims import CONTRADICTED, GATE, REPRODUCED, UNDECIDED, Claim
-from twotowers.claims.conditions import above, shown
+from twotowers.claims.conditions import above, shown, significant
 from twotowers.claims.gates import gates_of, lines, of_failing
 from twotowers.claims.judging import judge_all
 from twotowers.fitting.em import fit_em
@@ -379,6 +379,19 @@ def test_a_claim_that_rests_on_a_fit_that_fails_is_undecided(strengths, threshol
         assert found["measured"].item().startswith("the gain = .3")
 
 
+def test_a_mark_rests_on_fits_though_it_does_not_move_with_them():
+    def judge(results):
+        return np.sign(of_strength(0.5, 1.0)(results)[0])
+
+    claim = Claim("1", "fig", "", "It gains", [significant("the mark of the gain")], judge)
+    verdicts = (
+        judge_all([claim], GATED, GATED.iloc[:0], gates, items={"fig": ["s"]}, data=SIMULATED)
+        for gates in (gates_of(GATED), gates_of(GATED).iloc[:0])
+    )
+    failing, passing = (found["cause"].item() for found in verdicts)
+    assert (failing, passing != GATE) == (GATE, True)
+
+
 def test_a_judge_sees_single_queries_where_it_reads_them():
     """Most rows are theirs, so that other judges are asked without them."""
     alone = pd.DataFrame({"metric": "query_ndcg", "query": [0, 1], "value": 1.0})
@@ -395,3 +408,8 @@ def test_a_judge_sees_single_queries_where_it_reads_them():
         judge_all([claim], results, results.iloc[:0], gates, items={"fig": ["s"]}, data=SIMULATED)
         # It is asked on both, to see whether it reads them.
         assert set(lengths[2:]) == {lengths[0] - without}
+
+
+def test_satisfaction_of_simulated_users_grows_from_a_fifth_with_the_grade():
+    truth = DynamicBayesian(satisfied=0.5, highest=4).truth(np.arange(5.0), positions=3)
+    assert expit(truth["satisfaction"]) == pytest.approx(0.5 * np.arange(1, 6) / 5)

@@ -103,6 +103,9 @@ def test_a_position_without_clicks_is_left_out():
     assert np.isfinite(found.curve["difference"][1:3]).all()
     assert found.curve["reason"][3]
     assert not found.alarm
+    largest = found.curve.loc[found.curve["difference"].abs().idxmax()]
+    own = found.test.value, found.test.error, found.test.low, found.test.high
+    assert own == tuple(largest[["difference", "error", "low", "high"]])
 
 
 def test_the_test_has_its_level_and_sees_what_the_tower_misses():

@@ -30,6 +30,7 @@ def test_the_strongest_evidence():
         kept(NOT_TESTABLE, SIMULATION),
         kept(changed=True),
         kept(stands_on=REAL, scale="smoke"),
+        kept(scale="laptop", seeds="1, 3"),
         kept(CONTRADICTED, scale="laptop"),
         kept(scale="laptop", seeds="1–3, 7"),
         kept(UNDECIDED, scale="laptop", seeds="1–10"),

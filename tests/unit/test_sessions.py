@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from twotowers.errors import InputError
 from twotowers.logs import sessions
+from twotowers.logs.log import Log
+from twotowers.logs.page_arrays import page_arrays
 from twotowers.logs.sessions import bias_features, conform, read_sessions, seen_in, write_sessions
 
 BEYOND = "123456789012345678901234567890"  # no int64
@@ -195,6 +197,14 @@ def test_a_missing_column_and_one_there_twice(tmp_path):
     twice = table().append_column("query", pa.array([1, 2, 3]))
     with pytest.raises(InputError, match="query: there are 2 columns"):
         write_sessions(tmp_path / "o.parquet", [twice])
+
+
+def test_a_page_beyond_the_last_position_is_refused(tmp_path):
+    write_sessions(tmp_path / "o.parquet", [table().slice(0, 2)])
+    log = Log.read(tmp_path / "o.parquet")
+    assert page_arrays(log, positions=2).where.sum(1).tolist() == [2, 1]
+    with pytest.raises(InputError, match="pages show 1 to 2 documents"):
+        page_arrays(log, positions=1)
 
 
 def test_a_damaged_file(tmp_path):
