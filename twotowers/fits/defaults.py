@@ -17,6 +17,6 @@ ESTIMATORS = (
 """Names of the estimators of propensities, the default first. Commands show them before anything
 that computes is imported."""
 WEIGHED_BY = (*(name for name in ESTIMATORS if name != "odds"), "pbm")
-"""What weights may follow from, beside a fit. By ratios of odds a click cannot be weighed."""
+"""What weights may follow from. By ratios of odds a click cannot be weighed."""
 STRAY = 0.01
 """Share of clicks, or of pages, that is worth a warning."""
