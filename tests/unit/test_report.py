@@ -152,7 +152,7 @@ def test_a_brief_answers_by_the_verdicts_of_the_claims_that_decide(tmp_path, ite
     page = build(tmp_path, replace(paper, items=[replace(item, claims=rows)], brief=BRIEF))
     brief = page.split('<dl class="brief">')[1].split("</dl>")[0]
     words_shown = (
-        "Can it be told?", "Yes.", "Some holds and some does not.",
+        "Can it be told?", "Yes.", "Some hold and some do not.",
         "1 reproduced (1), 1 contradicted (2)", 'href="#claim-2"', "It rises",
         'href="#claim-1"', "All of it.",
     )  # fmt: skip

@@ -138,14 +138,14 @@ def conclusion(counts: Mapping[str, int]) -> str:
         >>> conclusion({"reproduced": 3, "contradicted": 0, "undecided": 1, "not testable": 0})
         'What can be decided holds.'
         >>> conclusion({"reproduced": 1, "contradicted": 1, "undecided": 5, "not testable": 0})
-        'Most stays open; some holds and some does not.'
+        'Most stays open; some hold and some do not.'
     """
     held, failed = counts[REPRODUCED], counts[CONTRADICTED]
     unknown = sum(counts.values()) - held - failed
     if not held + failed:
         return "This cannot be decided yet."
     if failed:
-        said = "some holds and some does not" if held else "what can be decided fails"
+        said = "some hold and some do not" if held else "what can be decided fails"
     else:
         said = "what can be decided holds" if unknown else "all of it holds"
     if unknown > held + failed:
