@@ -30,7 +30,7 @@ def claimed(paper: str) -> pd.DataFrame:
 
 
 def claimed_of(paper: str, settings: Iterable[str]) -> pd.DataFrame:
-    """The results of some settings and studies, with the columns that these have."""
+    """The results of some settings and studies. Columns without a value are left out."""
     rows = select(claimed(paper), setting=list(settings))
     return rows.dropna(axis="columns", how="all").assign(position=rows["position"])
 

@@ -1,4 +1,4 @@
-"""Inputs near valid ones, with bytes, words of the format or pieces of other inputs anywhere."""
+"""Inputs that are nearly valid: bytes, words of the format or pieces of others are put in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet click logs near valid ones: other types, nulls, names and values, or damaged bytes."""
+"""Click logs in Parquet that are nearly valid. Types, nulls, names, values or bytes are wrong."""
 
 from __future__ import annotations
 

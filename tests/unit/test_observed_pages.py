@@ -59,7 +59,7 @@ def test_the_division_holds_every_page_once(tmp_path):
 
 
 def test_division_of_counts_in_distribution():
-    """Impressions are multinomial. Clicks keep their rate."""
+    """Each impression goes to a split by chance. Each split has the click rate of the whole."""
     shown, clicked = np.full(2000, 50), np.full(2000, 20)
     parts = divided(shown, clicked, SHARES, rng=np.random.default_rng(0))
     for split, share in SHARES.items():

@@ -288,7 +288,7 @@ def test_a_model_may_be_an_object_or_the_name_of_a_file(rows):
         tt.fit(rows, 3)
     with pytest.raises(InputError, match="additive has neither counts nor expectations"):
         tt.fit(rows, "additive")
-    # The best model is behind no other, so its difference has no error.
+    # The best model is compared with itself, so its difference has no error.
     assert tt.compare(rows, ["pbm", "dctr"])["error"].isna().tolist() == [True, False]
     with pytest.raises(InputError, match="test: 0 is out of range"):
         tt.compare(rows, ["pbm"], test=0)

@@ -112,7 +112,7 @@ def fit_tower(counts: PairCounts, features: np.ndarray) -> tuple[np.ndarray, np.
     for own in np.split(order, np.flatnonzero(np.diff(query[order])) + 1):
         root = np.sqrt(weight[own])
         hat = root[:, None] * (design[own] @ inverse @ design[own].T) * root
-        # What a query alone tells it fits exactly, so its residual is 0 there.
+        # A query that alone decides a parameter is fitted exactly, so its residual is 0 there.
         left = np.eye(len(own)) * (1 + 1e-9) - hat
         corrected = root * solve(left, residual[own] / root, assume_a="pos")
         steps[query[own[0]], known] = corrected @ design[own] @ inverse[:, : len(known)]

@@ -146,7 +146,7 @@ AnyLog = Annotated[
     | Annotated[RankedLists, Tag("from: lists, of a data set")],
     Discriminator(_kind_of_log),
 ]
-"""A log, by where its clicks come from (`from`)."""
+"""A log of any kind. Its key `from` says where clicks come from."""
 
 
 def _logs(given: Any, info: ValidationInfo) -> Any:

@@ -235,7 +235,7 @@ def truth_of(user: ClickModel, relevance: np.ndarray, positions: int) -> dict[st
     try:
         return user.truth(relevance, positions)
     except NotImplementedError as error:
-        expected = "a model with a method `truth`, which tells how such users click"
+        expected = "a model with a method `truth`, which says how such users click"
         name = type(user).__name__
         raise InputError(f"{name} is no user", field="user", expected=expected) from error
 

@@ -309,7 +309,8 @@ def draw_cells(
 def _by_size(
     lanes: Mapping, strength: float, temperature: float, own: Mapping
 ) -> Iterator[tuple[int, dict]]:
-    """Number and columns of the lanes that differ in their sessions only."""
+    """The lanes of one strength, temperature and user, which differ in their number of sessions:
+    the number of each lane, and its columns."""
     values = {next(iter(lanes)): strength, "temperature": temperature}
     for number, size in enumerate(lanes.get("sessions", [None])):
         yield number, values | ({} if size is None else {"sessions": size}) | dict(own)

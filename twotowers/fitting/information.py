@@ -82,11 +82,11 @@ class Intervals:
 
 @dataclass(frozen=True)
 class PageSet:
-    """Numbers of some rows in `Statistics`, and of the query-document pairs on them, which no other
-    set has, so that each can be worked on by itself.
+    """Some rows of `Statistics`, and all query-document pairs on them, by their numbers.
 
-    Pairs without a row are in some set, too. `order` [pairs of the log] has the places of all
-    pairs, where one set stands behind the other, and `start` that of the first pair in it.
+    No other set has these pairs. So each set can be worked on by itself. Pairs without a row are in
+    some set, too. If the pairs of all sets are put into one sequence, set after set, `order` [pairs
+    of the log] is the place of each pair in it, and `start` the place of this set's first pair.
     """
 
     rows: np.ndarray
