@@ -64,7 +64,6 @@ def traced(command: list[str], path: Path) -> dict[str, int]:
         main(arguments)
         tracing = True
         sys.setprofile(profile)
-        batches._names.cache_clear()
         batches._text.cache_clear()
         with patch.object(pa, "OSFile", wraps=pa.OSFile) as reader:
             main(arguments)

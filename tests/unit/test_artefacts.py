@@ -70,7 +70,6 @@ def test_a_full_disk(tmp_path, monkeypatch, kind):
     [
         ("touch", errno.ENOSPC, "no space left on the disk"),
         ("mkdir", errno.EDQUOT, "no space left on the disk"),
-        ("touch", errno.EACCES, "cannot be written"),
     ],
 )
 def test_not_even_an_empty_file(tmp_path, monkeypatch, call, code, message):

@@ -197,7 +197,7 @@ def test_a_saved_fit_knows_documents_by_their_ids(log, tmp_path, capsys):
     expected = 1 / (mean * fitted.estimate.parameters["examination"][0])
     assert np.exp(alone[0, 0]) == pytest.approx(expected, abs=1e-4)
     assert compare(log, "--fitted", out, "--models", "pbm") == 2
-    assert "no --models" in capsys.readouterr().err
+    assert "--models: a saved fit is not fitted again" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("model", ["pbm", "dbn"])
@@ -284,8 +284,8 @@ def test_what_is_written_beside_a_target_never_replaces_the_log(log, tmp_path, c
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("compare --fitted f.parquet --test .5", "expected no --test"),
-        ("compare --fitted f.parquet --prior 5", "expected no --prior"),
+        ("compare --fitted f.parquet --test .5", "--test: a saved fit is not fitted again"),
+        ("compare --fitted f.parquet --prior 5", "--prior: a saved fit is not fitted again"),
         ("fit --model pmb", "did you mean 'pbm'?"),
         ("fit --prior chosen --prior-mean .1", "a mean of its own"),
     ],

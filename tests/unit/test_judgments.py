@@ -252,7 +252,8 @@ def test_the_command_writes_judgments(tmp_path, capsys):
     assert set(pd.read_csv(out)["rating"]) == {0, 1, 2}
     printed = capsys.readouterr().out
     assert "without a judgment: 3 pairs, too little known" in printed
-    assert main([*arguments, "--thresholds", ".2", "--grades", "3"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main([*arguments, "--thresholds", ".2", "--grades", "3"])
     assert main(["judgments", str(log), "--out", str(tmp_path / "no" / "a.txt")]) == 2
 
 

@@ -100,6 +100,7 @@ def test_a_function_and_a_schedule_are_those_of_optax():
     [
         ({"optimizer": "adamv"}, "optimizer.*'adamv'.*did you mean 'adam"),
         ({"optimizer": "linear_schedule"}, "no optimiser 'linear_schedule'"),
+        ({"optimizer": optax.adam(1e-3)}, "such as optax.adam, not optax.adam"),
         ({"schedule": {"kind": "cosine"}}, "schedule.kind.*'cosine_decay_schedule'"),
         ({"schedule": {"kind": "cosine_decay_schedule"}}, "decay_steps"),
         ({"optimizer": "rmsprop", "weight_decay": 0.1}, "'rmsprop' has no weight decay"),

@@ -227,7 +227,7 @@ class Propensities(Drawn):
         Raises:
             InputError: another ending, there is no such folder, or the file is the log itself.
         """
-        check_target(path, None if self.log is None else self.log.source, *ENDINGS)
+        check_target(path, self.log, *ENDINGS)
         table = self._table()
         with atomic(path) as temporary:
             if Path(path).suffix == ".csv":

@@ -97,7 +97,7 @@ class Weights(Shown):
             InputError: another ending or another word for `per`, there is no such folder, or the
                 file is the log itself.
         """
-        check_target(path, self.log.source, *ENDINGS)
+        check_target(path, self.log, *ENDINGS)
         if per not in ("row", "position"):
             raise InputError(f"{per!r}", field="per", expected="'row' or 'position'")
         whole = pa.RecordBatch.from_pandas(self.table, preserve_index=False)

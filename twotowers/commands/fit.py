@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import ast
-from collections.abc import Iterator
 from typing import Any
 
-from twotowers.commands.options import opened, show
+from twotowers.commands.options import opened, pairs_of, refuse, show
 from twotowers.errors import InputError
 from twotowers.fits.defaults import MEAN, PRIOR
 from twotowers.logs.strays import left_out
@@ -19,9 +18,7 @@ def fit_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="ubm", help=f"one of {', '.join(MODELS)} (ubm)")
     parser.add_argument("--out", help="parquet file to save the fit to")
     parser.add_argument("--positions", type=int, help="of the longest page (that of the log)")
-    parser.add_argument(
-        "--test", type=float, default=0.0, help="share of pages held out to predict (0)"
-    )
+    parser.add_argument("--test", type=float, help="share of pages held out to predict (none)")
     parser.add_argument("--seed", type=int, default=0, help="chooses these pages (0)")
     add_prior(parser)
     parser.add_argument(
@@ -99,22 +96,22 @@ def fit(options: argparse.Namespace) -> int:
 
 def _click_model(options: argparse.Namespace) -> tuple[Any, str, Any]:
     """The fit, what it is, and how well it predicts pages that are held out; None if none is."""
-    for name in ("features", "seeds", "bias", "training", "checkpoint"):
-        if getattr(options, name) is not None:
-            raise InputError("click models have none", field=f"--{name}", expected="--tower, too")
+    of_towers = ("features", "seeds", "bias", "training", "checkpoint")
+    refuse(options, of_towers, "click models have none", "--tower, too")
     import pandas as pd  # here: options need no science
 
     from twotowers.fits.fitting import fit_click_model
     from twotowers.fits.models import fitted_model
 
     # Options are checked before the log is read, which may take minutes.
-    model, prior = fitted_model(options.model)[1], prior_of(options)
+    fitted_model(options.model)
+    how: dict[str, Any] = {"prior": prior_of(options), "positions": options.positions}
     log = opened(options, ".parquet")
     part, held_out = log, None
     if options.test:
         shares = {"train": 1 - options.test, "test": options.test}
         part, held_out = log.split(shares, seed=options.seed).values()
-    fitted = fit_click_model(part, model, prior=prior, positions=options.positions)
+    fitted = fit_click_model(part, options.model, **how)
     size = "counted" if log.counted else f"{part.pages:,} pages"
     head = f"{fitted.name} fitted to {len(fitted.pairs):,} query-document pairs, {size}"
     if held_out is None:
@@ -128,12 +125,10 @@ def _towers(options: argparse.Namespace) -> tuple[Any, str, Any]:
     from twotowers.fits import fitting  # here: options need no science
     from twotowers.simulations.towers import TwoTower
 
-    for name in ("test", "prior", "prior_mean"):
-        if getattr(options, name):
-            wrong = "towers hold out a tenth of the log, and have no prior"
-            raise InputError(wrong, field=f"--{name.replace('_', '-')}", expected="none")
-    training = {name: _value(each) for name, each in _pairs(options.training, "training")}
-    parts = {name: _tower(each) for name, each in _pairs(options.part, "part")}
+    why = "towers hold out a tenth of the log, and have no prior"
+    refuse(options, ("test", "prior", "prior_mean"), why, "none")
+    training = {name: _value(each) for name, each in pairs_of(options.training, "training")}
+    parts = {name: _tower(each) for name, each in pairs_of(options.part, "part")}
     tower = _tower(options.tower or "deep")
     log = opened(options, ".parquet", bias=bool(options.bias))
     fitted = fitting.fit(
@@ -147,15 +142,6 @@ def _towers(options: argparse.Namespace) -> tuple[Any, str, Any]:
         positions=options.positions,
     )
     return fitted, repr(fitted), fitted.evaluate()
-
-
-def _pairs(words: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
-    """The two sides of words such as epochs=20."""
-    for word in words or []:
-        name, equals, value = word.partition("=")
-        if not (name and equals and value):
-            raise InputError(f"{word!r} was given", field=f"--{option}", expected="NAME=VALUE")
-        yield name, value
 
 
 def _value(word: str) -> object:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from twotowers.commands.fit import add_prior, prior_of, report
-from twotowers.commands.options import add_bias, log_of, opened, show
+from twotowers.commands.options import add_bias, opened, refuse, show
 from twotowers.errors import InputError, check_range
-from twotowers.files.artefacts import atomic, check_target
+from twotowers.files.artefacts import atomic
 from twotowers.files.tables import write_csv
 from twotowers.fits.defaults import ESTIMATORS, FEATURE, TEST, WEIGHED_BY
 from twotowers.logs.click_log import KNOWN, ClickLog
@@ -49,10 +49,10 @@ def diagnose(options: argparse.Namespace) -> int:
     Ends with 0 if none of them is red, 1 if one is, 2 on bad input.
     """
     from twotowers.diagnosis import diagnose as diagnosis  # here: options need no science
-    from twotowers.diagnosis.page import check_numbers, numbers_of
+    from twotowers.diagnosis.page import check_page
 
-    log = opened(options, diagnosis.PAGE, beside=[numbers_of(options.out)], bias=True)
-    check_numbers(options.out)
+    check_page(options.out, parts_of(Path(options.log)))
+    log = opened(options, bias=True)
     found = diagnosis.diagnose(log, options.features, options.bias)
     show(str(found))
     found.save(options.out)
@@ -160,12 +160,8 @@ def compare(options: argparse.Namespace) -> int:
     from twotowers.fits.saved import load_click_model
 
     if options.fitted:
-        for name in ("models", "test", "seed", "prior", "prior_mean"):
-            if getattr(options, name) is not None:
-                option = f"--{name.replace('_', '-')}"
-                raise InputError(
-                    "a saved fit is not fitted again", field="--fitted", expected=f"no {option}"
-                )
+        of_fits = ("models", "test", "seed", "prior", "prior_mean")
+        refuse(options, of_fits, "a saved fit is not fitted again", "--fitted without it")
     prior, test = prior_of(options), TEST if options.test is None else options.test
     saved = [load_click_model(path) for path in options.fitted or ()]
     log = opened(options, ".csv")
@@ -185,12 +181,14 @@ def judgments_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, help="the file of judgments")
     parser.add_argument("--to", choices=TO, default=TO[0], help=f"its format ({TO[0]})")
     parser.add_argument("--model", default="ubm", help=f"one of {', '.join(MODELS)} (ubm)")
-    parser.add_argument(
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument(
         "--grades",
         type=int,
+        default=4,
         help="number of grades (4: 0 for never clicked, 1 to 3 with as many documents each)",
     )
-    parser.add_argument(
+    either.add_argument(
         "--thresholds",
         nargs="+",
         type=float,
@@ -216,21 +214,19 @@ def judgments(options: argparse.Namespace) -> int:
     bad input.
     """
     from twotowers.fits.fitting import fit_click_model
-    from twotowers.fits.judgments import checked_grades, judgments_of
+    from twotowers.fits.judgments import checked_grades
     from twotowers.fits.models import fitted_model
     from twotowers.fits.reduction import check_of_documents
 
     # Options are checked before the fit, which may take minutes.
-    if options.grades is not None and options.thresholds:
-        raise InputError("both were given", field="--thresholds", expected="no --grades")
-    given = options.thresholds or (4 if options.grades is None else options.grades)
-    grades = checked_grades(given, options.min_examinations)
+    how = options.thresholds or options.grades, options.min_examinations
+    checked_grades(*how)
     check_of_documents(*fitted_model(options.model))
     prior = prior_of(options)
     log = opened(options)
     fitted = fit_click_model(log, options.model, prior=prior)
     show(*left_out(log.seen), *(() if log.counted else copied_lines(log)), *fitted.notes())
-    judged = judgments_of(fitted, grades, options.min_examinations)
+    judged = fitted.judgments(*how)
     show(*judged.lines())
     show(*(f"written to {path}" for path in judged.write(options.out, options.to)))
     return 0
@@ -291,10 +287,8 @@ def count(options: argparse.Namespace) -> int:
     the columns are recognised; `--format` and `--column query=query_id` say them. docs/logs.md
     describes the formats. The exit status is 0, or 2 on bad input.
     """
-    out = Path(options.out)
-    endings = () if options.to == "wscd" else (".parquet",)
-    check_target(out, parts_of(Path(options.log)), *endings)
-    log, bias = log_of(options), options.bias or ()
+    out, bias = Path(options.out), options.bias or ()
+    log = opened(options, *([] if options.to == "wscd" else [".parquet"]))
     held = log.holding(bias)
     if options.to == "cells":
         portions = held.portions(cell_columns(log, bias))
@@ -306,7 +300,6 @@ def count(options: argparse.Namespace) -> int:
             problem = "positions are missing, and wscd has none"
             raise InputError(problem, path=log.source, field="--to", expected="gaps='close'")
         written = f"{write_wscd(log, out):,} pages"
-    show(f"read as {log.layout}")
     if options.to != "wscd":
         show(*seen_lines(log.seen))
     show(f"{written} written to {out}")

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ def log_of(options: argparse.Namespace) -> ClickLog:
     }
     if "clicks" in settings:
         settings["listed"] = settings.pop("clicks")
-    columns = _columns(options.column)
+    columns = dict(pairs_of(options.column, "column", "OURS=THEIRS"))
     # Columns whose names are ours are read without being asked for.
     asked = (getattr(options, name, None) or () for name in ("bias", "feature"))
     if further := sorted(name for name in {*chain(*asked)} & {*columns} if name not in USUAL):
@@ -100,22 +100,16 @@ def log_of(options: argparse.Namespace) -> ClickLog:
     return read_log(options.log, columns=columns, **settings)
 
 
-def opened(
-    options: argparse.Namespace, *endings: str, beside: Sequence[Path] = (), bias: bool = False
-) -> ClickLog:
+def opened(options: argparse.Namespace, *endings: str, bias: bool = False) -> ClickLog:
     """The log that the options name, once it is known that results can be written.
 
     Args:
         options: perhaps with `out`, a file or None.
         endings: of that file; none for any.
-        beside: files that are written with it.
         bias: warn of what biases an estimate of position bias.
     """
     if getattr(options, "out", None):
-        files = parts_of(Path(options.log))
-        check_target(options.out, files, *endings)
-        for each in beside:
-            check_target(each, files)
+        check_target(options.out, parts_of(Path(options.log)), *endings)
     log = log_of(options)
     show(f"read as {log.layout}")
     if bias and "seen" in log.settings:
@@ -157,12 +151,19 @@ def as_typed(error: InputError, command: str) -> str:
     return f"{text}\ntry: {command} {shlex.join(words)}"
 
 
-def _columns(pairs: list[str] | None) -> dict[str, str]:
-    """['query=query_id'] -> {'query': 'query_id'}"""
-    columns = {}
-    for pair in pairs or ():
-        ours, equals, theirs = pair.partition("=")
-        if not (ours and equals and theirs):
-            raise InputError(f"{pair!r}", field="--column", expected="OURS=THEIRS")
-        columns[ours] = theirs
-    return columns
+def pairs_of(
+    words: Sequence[str] | None, option: str, form: str = "NAME=VALUE"
+) -> Iterator[tuple[str, str]]:
+    """The two sides of the words of an option, such as query=query_id."""
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        if not (name and equals and value):
+            raise InputError(f"{word!r} was given", field=f"--{option}", expected=form)
+        yield name, value
+
+
+def refuse(options: argparse.Namespace, names: Sequence[str], why: str, expected: str) -> None:
+    """Raise InputError if one of some options was given."""
+    for name in names:
+        if getattr(options, name) is not None:
+            raise InputError(why, field=f"--{name.replace('_', '-')}", expected=expected)

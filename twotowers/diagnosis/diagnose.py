@@ -16,22 +16,20 @@ from twotowers.diagnosis.page import (
     SIGNS,
     Recommendation,
     Words,
-    check_numbers,
-    numbers_of,
+    check_page,
     recommendations,
     sections,
     write_page,
 )
 from twotowers.diagnosis.rules import RED
 from twotowers.errors import check_names
-from twotowers.files.artefacts import Source, check_target
+from twotowers.files.artefacts import Source
 from twotowers.fits.defaults import BIAS
 from twotowers.logs.click_log import as_log
 from twotowers.logs.features import read_features
 from twotowers.logs.frames import Native, native
 from twotowers.report.shown import Shown
 
-PAGE = ".html"
 COLUMNS = ("section", "name", "value", "low", "high", "unit", "meaning", "reason")
 
 
@@ -96,9 +94,7 @@ class Diagnosis(Shown):
             InputError: another ending than .html, a file of both is the log itself, or there is
                 a .json file that is not of a diagnosis.
         """
-        check_target(path, self.source, PAGE)
-        check_target(numbers_of(path), self.source)
-        check_numbers(path)
+        check_page(path, self.source)
         write_page(self.page, path, self.propensities.picture())
 
     def _repr_html_(self) -> str:

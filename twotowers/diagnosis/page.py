@@ -18,7 +18,7 @@ from twotowers.diagnosis import rules
 from twotowers.diagnosis.evidence import Evidence
 from twotowers.diagnosis.facts import Fact
 from twotowers.errors import InputError
-from twotowers.files.artefacts import atomic
+from twotowers.files.artefacts import Source, atomic, check_target
 from twotowers.fitting.curves import ENOUGH_QUERIES, ENOUGH_SWAPS
 from twotowers.logs.strays import LEFT_OUT
 from twotowers.report.rendering import environment, render
@@ -150,9 +150,12 @@ def numbers_of(path: str | Path) -> Path:
     return Path(path).parent / f"{Path(path).stem}.json"
 
 
-def check_numbers(path: str | Path) -> None:
-    """Raise InputError if the file of numbers would replace one that is not of a diagnosis."""
+def check_page(path: str | Path, log: Source) -> None:
+    """Raise InputError if the page cannot be written, or would replace a file of the log; or if its
+    file of numbers would, or would replace one that is not of a diagnosis."""
     numbers = numbers_of(path)
+    check_target(path, log, ".html")
+    check_target(numbers, log)
     if not numbers.is_file():
         return
     try:

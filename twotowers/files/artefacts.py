@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twotowers.errors import InputError
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk, a used-up quota and a limit on the size of files."""
-NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,8 @@ def atomic(path: str | Path) -> Iterator[Path]:
         with disk_space(path):
             mode = _permissions(path)
             # Nobody else may read what is written, until it is whole.
-            _create(temporary, 0o666 if mode is None else mode | stat.S_IWUSR)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.touch(0o666 if mode is None else mode | stat.S_IWUSR, exist_ok=False)
             yield temporary
             temporary.replace(path)
             if mode not in (None, stat.S_IMODE(path.stat().st_mode)):
@@ -74,11 +74,12 @@ def disk_space(path: str | Path, expected: str = "") -> Iterator[None]:
         raise
 
 
-def check_target(path: str | Path, log: Source | None, *endings: str) -> None:
+def check_target(path: str | Path, log: Any, *endings: str) -> None:
     """Raise InputError if a file cannot be written there, or would replace a file of `log`.
 
-    Its folder exists, so that a mistyped one is not made. Commands call it before work that may
-    take hours. The path has one of `endings`, or any without.
+    `log` is a log or its `Source`; None if it is not known. The folder exists, so that a mistyped
+    one is not made. Commands call it before work that may take hours. The path has one of
+    `endings`, or any without.
     """
     path = Path(path)
     temporary = _temporary(path)
@@ -86,11 +87,11 @@ def check_target(path: str | Path, log: Source | None, *endings: str) -> None:
         raise InputError("there is no such folder", path=path.parent, expected="an existing folder")
     try:
         _permissions(path)
-        files = [] if log is None else files_of(log)
+        files = [] if log is None else files_of(getattr(log, "source", log))
         files = [each for each in files if isinstance(each, Path) and each.exists()]
         if path.exists() and any(each.samefile(path) for each in files):
             raise InputError("is the log itself", path=path, expected="another file to write")
-        _create(temporary, 0o666)
+        temporary.touch()
         temporary.unlink()
     except OSError as error:
         raise InputError(
@@ -140,17 +141,3 @@ def _permissions(path: Path) -> int | None:
         what = "is a folder" if path.is_dir() else "is a pipe or a device"
         raise InputError(what, path=path, expected="a file to write")
     return stat.S_IMODE(path.stat().st_mode)
-
-
-def _create(path: Path, mode: int) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode, exist_ok=False)
-    except OSError as error:
-        if error.errno in NO_RIGHT:
-            raise InputError(
-                f"cannot be written: {error.strerror}",
-                path=path.parent,
-                expected="a folder that you may write to",
-            ) from error
-        raise

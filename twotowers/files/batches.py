@@ -21,7 +21,7 @@ import pyarrow.json
 
 from twotowers.errors import InputError
 from twotowers.files.artefacts import Frame, Source
-from twotowers.files.columns import Rows, check_types
+from twotowers.files.columns import Rows, check_names
 from twotowers.files.tables import opened
 
 ROWS = 100_000
@@ -42,8 +42,8 @@ PACKED = {
     ".zst": ("zstd", b"\x28\xb5\x2f\xfd"),
 }
 """Endings that may follow those of text, with the codec, and how such a file begins."""
-ENCODINGS: dict[Path, str] = {}
-"""Of text files that are not in UTF-8."""
+ENCODINGS: dict[str, str] = {}
+"""Of text files, by their paths."""
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 """Whole numbers that fit into int64 and that int64 prints in the same way."""
 
@@ -51,32 +51,27 @@ WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 def read_batches(
     path: Source, columns: Sequence[str], *, rows: int = ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """Read some columns of a table of any size; of parquet and feather, at most `rows` at a time.
+    """Read some columns of a table of any size, at most `rows` rows at a time.
 
     A .parquet, .csv, .tsv, .ndjson (these perhaps with .gz, .bz2 or .zst), .feather or .arrow file;
     or a frame. Text may have any of `SEPARATORS`. Columns of a csv file are text, as in the file.
     Empty text is a missing value.
     """
     columns = list(dict.fromkeys(columns))
-    if isinstance(path, Frame):
-        check_names(columns, path.table.column_names, path)
-        # Frames that were put together of many may have chunks of few rows.
-        batches = path.table.select(columns).combine_chunks().to_batches(max_chunksize=rows)
-        yield from map(_without_empty, batches)
-        return
     with closing(_table(path, columns, rows)) as table:
         check_names(columns, next(table), path)
-        yield from map(_without_empty, table)
+        for batch in table:
+            for start in range(0, len(batch), rows):
+                yield _without_empty(batch.slice(start, rows))
 
 
 def placed_batches(
     path: Source, columns: Sequence[str], *, rows: int = ROWS
 ) -> Iterator[tuple[Rows, pa.RecordBatch]]:
-    """The batches of `read_batches` that have rows, and their places."""
+    """The batches of `read_batches`, and their places."""
     before = 0
     for batch in read_batches(path, columns, rows=rows):
-        if len(batch):
-            yield Rows(path, before), batch
+        yield Rows(path, before), batch
         before += len(batch)
 
 
@@ -97,33 +92,16 @@ def _without_empty(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def column_names(path: Source) -> list[str]:
     """Names of the columns of a table; see `read_batches`."""
-    if isinstance(path, Frame):
-        return path.table.column_names
-    return list(_names(Path(path), _version(Path(path))))
-
-
-@lru_cache(maxsize=256)
-def _names(path: Path, _: object) -> tuple[str, ...]:
-    """The names of a file as it is now, so that it is opened for them once."""
-    with closing(_table(path, [], 1)) as table:
-        return tuple(next(table))
-
-
-def _version(path: Path) -> tuple | None:
-    about = path.stat() if path.is_file() else None
-    return about and (str(path), about.st_mtime_ns, about.st_size, about.st_ino)
+    with closing(_table(path, [], ROWS)) as table:
+        return list(next(table))
 
 
 def set_encoding(path: Path | Frame, encoding: str | None) -> None:
     """Read a text file in an encoding from now on; None is UTF-8."""
-    if isinstance(path, Frame) or encoding == ENCODINGS.get(path):
-        return
     try:
-        ENCODINGS[path] = codecs.lookup(encoding or "utf8").name
+        ENCODINGS[str(path)] = codecs.lookup(encoding or "utf8").name
     except LookupError:
         raise InputError(f"{encoding!r}", field="encoding", expected="such as latin-1") from None
-    _names.cache_clear()
-    _text.cache_clear()
 
 
 def is_text_file(path: Source) -> bool:
@@ -162,7 +140,12 @@ def _ending(path: Path) -> str:
 
 
 def _table(path: Source, columns: list[str], rows: int) -> Iterator:
-    """The names of a file's columns, then its batches of some of them."""
+    """The names of a table's columns, then batches of some of them."""
+    if isinstance(path, Frame):
+        yield path.table.column_names
+        # Frames that were put together of many may have chunks of few rows.
+        yield from path.table.select(columns).combine_chunks().to_batches()
+        return
     path = Path(path)
     if not path.is_file():
         raise InputError("there is no such file", path=path, expected="a table")
@@ -172,7 +155,14 @@ def _table(path: Source, columns: list[str], rows: int) -> Iterator:
             path=path,
             expected=".parquet, .csv, .tsv, .ndjson (perhaps with .gz), .feather or .arrow",
         )
-    yield from READERS[ending](path, columns, rows)
+    read, expected = READERS[ending]
+    try:
+        yield from read(path, columns, rows)
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, AttributeError) as error:
+        problem = f"cannot be read: {str(error)[:200]}"
+        raise InputError(problem, path=path, expected=expected) from error
 
 
 def _parquet(path: Path, columns: list[str], rows: int) -> Iterator:
@@ -182,48 +172,33 @@ def _parquet(path: Path, columns: list[str], rows: int) -> Iterator:
             yield batch.select(columns)
 
 
-@contextmanager
-def _feather_file(
-    path: Path, fields: list[int] | None = None
-) -> Iterator[pa.ipc.RecordBatchFileReader]:
-    """The file, or only some of its columns, given their places: others are not read at all."""
-    options = pa.ipc.IpcReadOptions(included_fields=fields or [])
-    try:
-        with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw, options=options) as file:
-            yield file
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            f"the file is damaged ({str(error)[:200]})", path=path, expected="Feather, version 2"
-        ) from error
-
-
 def _feather(path: Path, columns: list[str], rows: int) -> Iterator:
-    with _feather_file(path) as file:
-        names = file.schema.names
-    yield names
-    with _feather_file(path, sorted(map(names.index, columns))) as file:
+    with pa.OSFile(str(path)) as raw:
+        names = pa.ipc.open_file(raw).schema.names
+        yield names
+        # Other columns are not read at all.
+        options = pa.ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
+        file = pa.ipc.open_file(raw, options=options)
         for number in range(file.num_record_batches):
-            yield from _pieces(file.get_batch(number).select(columns), rows)
+            yield file.get_batch(number).select(columns)
 
 
-def _pieces(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
-    for start in range(0, len(batch), rows):
-        yield batch.slice(start, rows)
+def _unpacked(path: Path) -> pa.NativeFile:
+    """A file of text: it is packed or not by how it begins, whatever its name says."""
+    raw = pa.OSFile(str(path))
+    start = raw.read(4)
+    raw.seek(0)
+    codec = next((name for name, begins in PACKED.values() if start.startswith(begins)), None)
+    return raw if codec is None else pa.CompressedInputStream(raw, codec)
 
 
 @lru_cache(maxsize=256)
-def _text(path: Path, version: tuple | None) -> tuple[dict, tuple[str, ...]]:
+def _text(path: Path, encoding: str, _: tuple) -> tuple[dict, tuple[str, ...]]:
     """How a text file is written, as its beginning shows, and its columns."""
-    raw = pa.OSFile(str(path))
-    with _reading(path):
-        text = _unpacked(raw)
-        beginning = text.read(BLOCK)
-    _OPEN.clear()
-    if text is raw:  # Unpacking closes the file.
-        _OPEN[version] = raw
+    beginning = _unpacked(path).read(BLOCK)
     start = beginning[:FIRST]
-    utf16 = start[:2] in (b"\xff\xfe", b"\xfe\xff")
-    encoding = "utf-16" if utf16 else ENCODINGS.get(path, "utf8")
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        encoding = "utf-16"
     lines = start.decode(encoding, "replace").splitlines() or [""]
     comments = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
     head, quoted = re.sub('"[^"]*"', "", lines[comments]), b'"' in start
@@ -237,39 +212,15 @@ def _text(path: Path, version: tuple | None) -> tuple[dict, tuple[str, ...]]:
     }
     if len(beginning) == BLOCK:
         beginning = beginning[: beginning.rfind(b"\n") + 1]
-    with _reading(path), pa.csv.open_csv(pa.BufferReader(beginning), **written) as file:
+    with pa.csv.open_csv(pa.BufferReader(beginning), **written) as file:
         return written, tuple(file.schema.names)
 
 
-_OPEN: dict[tuple | None, pa.NativeFile] = {}
-"""The text file whose beginning was read last. It stays open for its rows."""
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator:
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        problem, expected = f"cannot be read: {str(error)[:200]}", "a table in UTF-8"
-        if "UTF8" in problem or isinstance(error, UnicodeError):
-            expected += "; or encoding='latin-1', or another"
-        raise InputError(problem, path=path, expected=expected) from error
-
-
-def _unpacked(raw: pa.NativeFile) -> pa.NativeFile:
-    """A text file as text: it is packed or not by how it begins, whatever its name says."""
-    start = raw.read(4)
-    raw.seek(0)
-    codec = next((name for name, begins in PACKED.values() if start.startswith(begins)), None)
-    return raw if codec is None else pa.CompressedInputStream(raw, codec)
-
-
 def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
-    version = _version(path)
-    written, names = _text(path, version)
-    yield list(names)
-    raw = _OPEN.pop(version, None) or pa.OSFile(str(path))
-    raw.seek(0)
+    about = path.stat()
+    version = about.st_mtime_ns, about.st_size, about.st_ino
+    written, names = _text(path, ENCODINGS.get(str(path), "utf8"), version)
+    yield names
     convert = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(columns, pa.string()),
         include_columns=columns,
@@ -277,44 +228,28 @@ def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
         strings_can_be_null=True,
         null_values=[""],
     )
-    given = {**written, "convert_options": convert}
-    with _reading(path), pa.csv.open_csv(_unpacked(raw), **given) as file:
-        for batch in file:
-            yield from _pieces(batch, rows)
+    with pa.csv.open_csv(_unpacked(path), **written, convert_options=convert) as file:
+        yield from file
 
 
 def _json(path: Path, columns: list[str], rows: int) -> Iterator:
-    try:
-        with opened_text(path, encoding="utf-8") as file:
-            listed = json.load(file) if file.read(1) == "[" and not file.seek(0) else None
-        if listed is not None:  # One list of objects is held whole.
-            table = pa.Table.from_pylist(listed)
-            yield table.schema.names
-            yield from table.select(columns).to_batches(max_chunksize=rows) if columns else ()
-            return
-        options = pa.json.ReadOptions(use_threads=False, block_size=BLOCK)
-        raw = pa.OSFile(str(path))
-        with pa.json.open_json(_unpacked(raw), options) as file:
-            yield file.schema.names
-            for batch in file if columns else ():
-                yield from _pieces(batch.select(columns), rows)
-    except InputError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, AttributeError) as error:
-        problem = f"cannot be read: {str(error)[:200]}"
-        raise InputError(problem, path=path, expected="a JSON object per line") from error
+    if _unpacked(path).read(1) == b"[":  # One list of objects is held whole.
+        table = pa.Table.from_pylist(json.load(_unpacked(path)))
+        yield table.schema.names
+        yield from table.select(columns).to_batches()
+        return
+    options = pa.json.ReadOptions(use_threads=False, block_size=BLOCK)
+    with pa.json.open_json(_unpacked(path), options) as file:
+        yield file.schema.names
+        for batch in file:
+            yield batch.select(columns)
 
 
 READERS = {
-    ".parquet": _parquet,
-    ".feather": _feather,
-    ".arrow": _feather,
-    **dict.fromkeys(CSV, _csv),
-    **dict.fromkeys(JSON, _json),
+    ".parquet": (_parquet, "a parquet file"),
+    **dict.fromkeys((".feather", ".arrow"), (_feather, "Feather, version 2")),
+    **dict.fromkeys(CSV, (_csv, "a table in UTF-8; or encoding='latin-1', or another")),
+    **dict.fromkeys(JSON, (_json, "a JSON object per line")),
 }
-"""Ending -> what yields the names of a file's columns, and then its batches."""
-
-
-def check_names(wanted: Sequence[str], found: Sequence[str], path: Path | Frame) -> None:
-    """Raise InputError for a wanted column that a file does not have, or has twice."""
-    check_types(pa.schema([(name, pa.null()) for name in found]), dict.fromkeys(wanted), path)
+"""Ending -> what yields the names of a file's columns, then its batches; and such a file in
+words."""

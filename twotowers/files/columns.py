@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,17 +22,22 @@ def wrong_type(kind: pa.DataType, field: str, path: object, expected: str) -> In
     return InputError(f"has type {str(kind)[:40]}", path=path, field=field, expected=expected)
 
 
-def check_types(found: pa.Schema, types: Mapping[str, pa.DataType | None], path: object) -> None:
-    """Raise InputError unless each column is there once and has its type (None allows any)."""
-    for name in types:
-        times = found.names.count(name)
+def check_names(wanted: Iterable[str], found: Sequence[str], path: object) -> None:
+    """Raise InputError for a wanted column that is not there, or more than once."""
+    for name in wanted:
+        times = list(found).count(name)
         if times != 1:
             raise InputError(
                 f"there are {times} columns of that name" if times else "the column is missing",
                 path=path,
                 field=name,
-                expected=nearest(name, {*found.names}),
+                expected=nearest(name, {*found}),
             )
+
+
+def check_types(found: pa.Schema, types: Mapping[str, pa.DataType | None], path: object) -> None:
+    """Raise InputError unless each column is there once and has its type (None allows any)."""
+    check_names(types, found.names, path)
     for name, wanted in types.items():
         if wanted is not None and (kind := found.field(name).type) != wanted:
             raise wrong_type(kind, name, path, str(wanted))
@@ -142,48 +147,44 @@ class Rows:
             with np.errstate(invalid="ignore"):
                 good = (numbers >= low) & (numbers <= high)
                 good &= numbers == np.floor(numbers.astype(float))
-        self.check(good, field, lambda at: _found(column[at]), expected)
+        self.check(good, field, lambda at: value_text(column[at]), expected)
         return numbers.astype(np.int64)
 
-    def runs(self, column: pa.Array, field: str, expected: str, *, others: str) -> np.ndarray:
-        """The first row of each run of equal values. None is missing, or returns after others.
-
-        `others` are the other values, in words.
-        """
-        runs = pc.run_end_encode(column)
-        starts, own = np.append(0, runs.run_ends.to_numpy()[:-1]), runs.values
-        replace(self, number=starts).check(
-            ~own.to_pandas().duplicated().to_numpy(),
+    def numbers(
+        self,
+        values: pa.Array,
+        field: str,
+        expected: str = "finite numbers",
+        *,
+        low: float = -np.inf,
+        high: float = np.inf,
+        width: int = 1,
+    ) -> np.ndarray:
+        """Finite numbers from `low` to `high`, as float32; `width` of them are of one row."""
+        if not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
+            raise wrong_type(values.type, field, self.path, expected)
+        # Arrow's own cast of half precision is slower than NumPy's.
+        numbers = np.asarray(values.to_numpy(zero_copy_only=False), np.float32)
+        good = np.isfinite(numbers) & (numbers >= low) & (numbers <= high)
+        self.check(
+            good.reshape(-1, width).all(1),
             field,
-            lambda at: f"{str(own[at])[:40]} was there before other {others}",
+            lambda _: value_text(values[int(np.argmin(good))]),
             expected,
         )
-        return starts
+        return numbers
 
-    def floats(
-        self, values: pa.Array, field: str, expected: str = "numbers", kind: pa.DataType = None
-    ) -> np.ndarray:
-        """Numbers as float32, missing ones as NaN. `kind` is the type of the whole column."""
-        if not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
-            raise wrong_type(kind or values.type, field, self.path, expected)
-        # Arrow's own cast of half precision is slower than NumPy's.
-        return np.asarray(values.to_numpy(zero_copy_only=False), np.float32)
+    def labels(self, values: pa.Array, field: str) -> np.ndarray:
+        """[rows] float32 from 0 on."""
+        return self.numbers(values, field, "a number from 0 on", low=0, high=LARGEST_LABEL)
 
-    def vectors(
-        self,
-        column: pa.Array,
-        field: str,
-        width: int | None,
-        expected: str = "lists of numbers",
-        kind=None,
-    ) -> np.ndarray:
+    def vectors(self, column: pa.Array, field: str, width: int | None) -> np.ndarray:
         """[rows, width] float32: lists of one length, of finite numbers.
 
-        `width` is that of vectors before, None if there were none; `expected` is of the type;
-        `kind` is as of `floats`.
+        `width` is that of vectors before, None if there were none.
         """
         if not hasattr(column, "value_lengths"):
-            raise wrong_type(kind or column.type, field, self.path, expected)
+            raise wrong_type(column.type, field, self.path, "lists of numbers")
         lengths = column.value_lengths().to_numpy(zero_copy_only=False)
         width = width or (int(lengths[0]) if len(lengths) else 0)
         self.check(
@@ -192,25 +193,8 @@ class Rows:
             lambda at: f"a vector of {lengths[at]} numbers",
             f"{width or 'some'} numbers, as before",
         )
-        flat = column.flatten()
-        values = self.floats(flat, field, expected, kind or column.type)
-        values = values.reshape(len(column), width)
-        self.finite(values, flat, field)
-        return values
-
-    def finite(self, values: np.ndarray, given: pa.Array, field: str) -> None:
-        """Check [rows, width] numbers, which were `given` one row after the other."""
-        good = np.isfinite(values)
-        self.check(
-            good.all(1), field, lambda at: value_text(given[int(np.argmin(good))]), "finite numbers"
-        )
-
-    def labels(self, values: pa.Array, field: str, expected: str = "numbers", kind=None):
-        """[rows] float32 from 0 on; see `floats`."""
-        labels = self.floats(values, field, expected, kind)
-        good = (labels >= 0) & (labels <= LARGEST_LABEL)
-        self.check(good, field, lambda at: value_text(values[at]), "a number from 0 on")
-        return labels
+        values = self.numbers(column.flatten(), field, width=max(width, 1))
+        return values.reshape(len(column), width)
 
 
 LONGEST = 10_000
@@ -226,9 +210,9 @@ def whole_runs(
 ) -> Iterator[tuple[Rows, pa.Table, np.ndarray]]:
     """Cut a file's rows into batches that end where a run of rows ends.
 
-    A batch of `tables` may end within a run. `starts` gives the first row of each run, as
-    `Rows.runs` finds them; `what` is what a run is called in messages, such as "page". Yields the
-    place of a batch in the file, its rows, and the first row of each of its runs.
+    A batch of `tables` may end within a run. `starts` gives the first row of each run; `what` is
+    what a run is called in messages, such as "page". Yields the place of a batch in the file, its
+    rows, and the first row of each of its runs.
     """
     waiting, rows = None, Rows(path)
     for table in tables:
@@ -246,11 +230,7 @@ def whole_runs(
 
 def value_text(value: pa.Scalar) -> str:
     given = value.as_py()
-    return f"{'no value' if given is None else given} was found"
-
-
-def _found(value: pa.Scalar) -> str:
-    return f"{value.as_py()!r}"[:40] + " was found"
+    return f"{'no value' if given is None else repr(given):.40} was found"
 
 
 def _numbers(column: pa.Array) -> np.ndarray | None:

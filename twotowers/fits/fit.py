@@ -28,7 +28,7 @@ from twotowers.files.artefacts import atomic, check_target
 from twotowers.fits.judgments import EXAMINATIONS, GRADES, Judgments, checked_grades, judgments_of
 from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, prior_check, warnings
 from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions, shown_with
-from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, product_of, table_of
+from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, places, product_of, table_of
 from twotowers.fitting.curves import Curve
 from twotowers.fitting.estimates import Estimate
 from twotowers.logs.click_log import ClickLog, as_log
@@ -36,7 +36,7 @@ from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.page_arrays import Pages
 from twotowers.methods.page_fits import clicks_of_pages, losses_of_pages
 from twotowers.models.position_based import PositionBased
-from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION, ClickModel
+from twotowers.models.protocol import PER_DOCUMENT, PER_POSITION, ClickModel
 from twotowers.randomness import stream
 
 
@@ -115,11 +115,7 @@ class Fit:
         if part not in parts:
             raise InputError(f"{self.name} has no part {part!r}", expected=nearest(part, parts))
         table = self.table.filter(pc.equal(self.table["part"], part)).replace_schema_metadata()
-        own = {
-            PER_DOCUMENT: ["query", "document"],
-            PER_POSITION: ["position"],
-            PER_JUMP: ["position", "last_click"],
-        }.get(parts[part], [])
+        own = [*places(parts[part], 0, self.pairs)]
         known = (*KNOWN, *further)
         if part == "examination" and isinstance(self.model, PositionBased):
             known = (*KNOWN, *CONDITIONAL)
@@ -347,7 +343,7 @@ class Fit:
         Raises:
             InputError: another ending, there is no such folder, or the file is the log itself.
         """
-        check_target(path, None if self.log is None else self.log.source, ".parquet")
+        check_target(path, self.log, ".parquet")
         with atomic(path) as temporary:
             pq.write_table(self.table, temporary)
 

@@ -9,6 +9,7 @@ trials takes most of the examination away. The prior `rate` has the mean of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -25,7 +26,6 @@ from twotowers.fits.reduction import reduced
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior, pseudo_counts
-from twotowers.fitting.statistics import Statistics, Totals
 from twotowers.logs.click_log import MOST_POSITIONS, OF_CLICKS, ClickLog, Trained, as_log
 from twotowers.models.protocol import PER_DOCUMENT, ClickModel, of_documents
 
@@ -168,21 +168,16 @@ def fit_click_model(
     check_range(tolerance, field="tolerance", low=0, high=1)
     log = as_log(log)
     doing(f"fitting {name}")
-
-    def estimated(statistics: Statistics | Totals, prior: Prior) -> Estimate:
-        if model.counts is not None:
-            return fit_counts(statistics, prior=prior)
-        assert isinstance(statistics, Statistics)  # Totals are of models that are counted.
-        return fit_em(statistics, prior=prior, iterations=iterations, tolerance=tolerance)
-
+    estimator: Callable[..., Estimate] = fit_counts
+    if model.counts is None:
+        estimator = partial(fit_em, iterations=iterations, tolerance=tolerance)
     if known == CHOSEN:
-        known = chosen_prior(log, name, model, positions, estimated)
-    needed = reduced(log, name, model, positions)
+        known = chosen_prior(log, name, model, positions, estimator)
+    statistics, pairs, longest, rates = reduced(log, name, model, positions)
     if known == RATE:
-        known = rate_prior(model, needed.rates)
-    assert isinstance(known, Prior)
-    estimate = estimated(needed.statistics, known)
-    return Fit(name, model, needed.positions, estimate, needed.pairs, log.kind, log=log)
+        known = rate_prior(model, rates)
+    estimate = estimator(statistics, prior=known)
+    return Fit(name, model, longest, estimate, pairs, log.kind, log=log)
 
 
 def chosen_prior(
@@ -190,7 +185,7 @@ def chosen_prior(
     name: str,
     model: ClickModel,
     positions: int | None,
-    estimated: Callable[[Statistics | Totals, Prior], Estimate],
+    estimator: Callable[..., Estimate],
 ) -> Prior:
     """Choose the prior of each part per document, one part after the other.
 
@@ -209,7 +204,7 @@ def chosen_prior(
         def loss(at: np.ndarray, part: str = part) -> float:
             nonlocal pages
             prior = Prior(1, TRIED, {**chosen, part: imagined(at)})
-            fit = Fit(name, model, longest, estimated(statistics, prior), pairs)
+            fit = Fit(name, model, longest, estimator(statistics, prior=prior), pairs)
             pages = fit.arrays(parts["test"]) if pages is None else pages
             return means_of(*fit.losses(pages))["conditional"]
 

@@ -110,7 +110,7 @@ class Judgments(Shown):
                     files[Path(path).with_suffix(f".{name}.tsv")] = lines
         files = {Path(path): FORMATS[format](zip(*columns, strict=True)), **files}
         for each in files:
-            check_target(each, None if self.log is None else self.log.source)
+            check_target(each, self.log)
         for each, lines in files.items():
             with atomic(each) as part, part.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(lines)

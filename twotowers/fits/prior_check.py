@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from textwrap import shorten
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,8 @@ CONDITIONAL = ("conditional", "conditional_error", "conditional_low", "condition
 """Of the conditional estimate: relative to the first position, error of the logarithm, interval."""
 LEVEL = 0.05
 """Chance of a warning for all positions together, if both estimates are right."""
-FEW = 20
-"""The most positions that are printed."""
+WIDTH = 80
+"""Characters of positions that are printed."""
 FOLLOWS = "the fit follows its prior there"
 
 
@@ -98,10 +99,6 @@ def warnings(curve: Curve, fitted: pd.DataFrame | None = None) -> Iterator[str]:
         said = {sentence: differ, **said}
     for sentence, where in said.items():
         if len(where):
-            yield sentence.format(_listed(where))
+            yield sentence.format(shorten(", ".join(map(str, where)), WIDTH, placeholder=" ..."))
     if any(map(len, said.values())):
         yield "`twotowers propensities` says more"
-
-
-def _listed(positions: np.ndarray) -> str:
-    return ", ".join(map(str, positions[:FEW])) + (" ..." if len(positions) > FEW else "")

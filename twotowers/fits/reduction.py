@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,24 +16,12 @@ from twotowers.logs.sessions import EQUAL
 from twotowers.models.protocol import CELLS, ClickModel
 
 
-class Reduced(NamedTuple):
-    """What a click model needs of a log.
-
-    Attributes:
-        statistics: the log, as the model needs it.
-        pairs: ids of the query-document pairs, by their number.
-        positions: of the longest page.
-        rates: clicks per impression of the whole log, at the first position and at all.
-    """
-
-    statistics: Statistics | Totals
-    pairs: pa.Table
-    positions: int
-    rates: tuple[float, float]
-
-
-def reduced(log: ClickLog, name: str, model: ClickModel, positions: int | None) -> Reduced:
-    """What a model needs of a log, with pages of so many positions, or of as many as the log's."""
+def reduced(
+    log: ClickLog, name: str, model: ClickModel, positions: int | None
+) -> tuple[Statistics | Totals, pa.Table, int, tuple[float, float]]:
+    """What a model needs of a log: its statistics; the ids of query-document pairs, by their
+    number; the positions of the longest page, as given or the log's; and clicks per impression of
+    the whole log, at the first position and at all."""
     if log.counted:
         if model.statistics != CELLS:
             raise InputError(
@@ -59,7 +46,7 @@ def reduced(log: ClickLog, name: str, model: ClickModel, positions: int | None) 
     first = position_of(places) == 0
     at_first = places.clicks[first].sum() / max(places.impressions[first].sum(), 1)
     rates = float(at_first), float(clicks / shown)
-    return Reduced(*sufficient(model, counts, longest), longest, rates)
+    return *sufficient(model, counts, longest), longest, rates
 
 
 def as_read_by(model: ClickModel, log: ClickLog, positions: int | None) -> ClickLog:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError
@@ -14,7 +15,7 @@ from twotowers.files.columns import check_types
 from twotowers.files.tables import opened
 from twotowers.fits.fit import Fit
 from twotowers.fits.models import model_of
-from twotowers.fits.tables import COLUMNS, places_of
+from twotowers.fits.tables import COLUMNS, places
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION
@@ -42,8 +43,8 @@ def load(path: str | Path) -> Fit | LogTowers:
         table = file.read()
     name, chosen = model_of(about["model"].decode())
     saved = json.loads(about["prior"])
-    own = {part: tuple(numbers) for part, numbers in saved.pop("parts", {}).items()}
-    positions, prior = int(about["positions"]), Prior(**saved, parts=own)
+    of_parts = {part: tuple(numbers) for part, numbers in saved.pop("parts", {}).items()}
+    positions, prior = int(about["positions"]), Prior(**saved, parts=of_parts)
     of_documents = table.filter(pc.is_valid(table["query"])).select(["query", "document"])
     pairs = of_documents.group_by(["query", "document"]).aggregate([])
     sizes = {PER_DOCUMENT: len(pairs), PER_POSITION: positions, PER_JUMP: positions**2}
@@ -51,18 +52,12 @@ def load(path: str | Path) -> Fit | LogTowers:
     trials: dict[str, np.ndarray] = {}
     for part, kind in chosen.parts.items():
         rows = table.filter(pc.equal(table["part"], part)).to_pandas()
-        if kind == PER_DOCUMENT:
-            number = places_of(pairs, rows)
-        elif kind == PER_POSITION:
-            number = rows["position"] - 1
-        elif kind == PER_JUMP:
-            number = (rows["position"] - 1) * positions + rows["last_click"]
+        if own := places(kind, sizes.get(kind, 1), pairs):
+            rows = pa.table(own).to_pandas().merge(rows, how="left", on=[*own])
         else:
-            number = np.zeros(len(rows))
-        parameters[part] = np.full(sizes.get(kind, 1), np.nan)
-        trials[part] = np.zeros(sizes.get(kind, 1))
-        parameters[part][np.asarray(number, int)] = rows["probability"]
-        trials[part][np.asarray(number, int)] = rows["trials"]
+            rows = rows.reindex([0])
+        parameters[part] = rows["probability"].to_numpy()
+        trials[part] = rows["trials"].fillna(0).to_numpy()
     estimate = Estimate(parameters, trials, prior=prior)
     return Fit(name, chosen, positions, estimate, pairs, saved=table)
 

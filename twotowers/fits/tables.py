@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from twotowers.fits.prior_check import CONDITIONAL
@@ -37,6 +36,18 @@ KNOWN = ("error", "low", "high", "trials", "impressions")
 """Columns that say what an estimate rests on."""
 
 
+def places(kind: str, size: int, pairs: pa.Table) -> dict[str, Any]:
+    """Columns that say where each of the `size` probabilities of a part applies, by its kind."""
+    if kind == PER_DOCUMENT:
+        return {name: pairs[name] for name in pairs.column_names}
+    if kind == PER_POSITION:
+        return {"position": np.arange(1, size + 1)}
+    if kind == PER_JUMP:
+        position, last = np.divmod(np.arange(size), max(round(size**0.5), 1))
+        return {"position": position + 1, "last_click": last}
+    return {}
+
+
 def table_of(fit: Fit) -> pa.Table:
     """Every fitted probability that was tried."""
     model, pairs, estimate, conditional = fit.model, fit.pairs, fit.estimate, fit.conditional
@@ -51,18 +62,12 @@ def table_of(fit: Fit) -> pa.Table:
     tables = [schema.empty_table()]
     for part, kind in model.parts.items():
         values = estimate.parameters[part]
-        own: dict[str, Any] = {"part": pa.repeat(part, len(values))}
-        if kind == PER_DOCUMENT:
-            own |= {column: pairs[column] for column in pairs.column_names}
-            own |= {} if clicks is None else {"clicks": clicks}
-        if kind == PER_POSITION:
-            own |= {"position": np.arange(1, len(values) + 1)}
+        own = {"part": pa.repeat(part, len(values)), **places(kind, len(values), pairs)}
+        if kind == PER_DOCUMENT and clicks is not None:
+            own["clicks"] = clicks
         if part == "examination" and conditional is not None:
             columns = conditional.estimate, conditional.error, conditional.low, conditional.high
             own |= dict(zip(CONDITIONAL, columns, strict=True))
-        if kind == PER_JUMP:
-            position, last = np.divmod(np.arange(len(values)), round(len(values) ** 0.5))
-            own |= {"position": position + 1, "last_click": last}
         own |= {"probability": values, "trials": estimate.trials[part], **vars(known[part])}
         for name, each in own.items():
             if isinstance(each, np.ndarray):  # NaN is missing.
@@ -131,14 +136,10 @@ def pair_numbers(pairs: pa.Table, own: pa.Table) -> np.ndarray:
         if pa.types.is_integer(own[name].type) != pa.types.is_integer(pairs[name].type):
             # One log has only numbers, the other text, too. All ids are text in it.
             own, pairs = (_as_text(table, name) for table in (own, pairs))
-    return places_of(pairs, own.to_pandas()).fillna(len(pairs)).to_numpy(int)
+    numbered = pairs.to_pandas().assign(number=np.arange(len(pairs)))
+    number = own.to_pandas().merge(numbered, how="left", on=["query", "document"])["number"]
+    return number.fillna(len(pairs)).to_numpy(int)
 
 
 def _as_text(table: pa.Table, name: str) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
-
-
-def places_of(pairs: pa.Table, rows: pd.DataFrame) -> pd.Series:
-    """[rows] the number of each row's query and document among the pairs; missing if not there."""
-    numbered = pairs.to_pandas().assign(number=np.arange(len(pairs)))
-    return rows.merge(numbered, how="left", on=["query", "document"])["number"]

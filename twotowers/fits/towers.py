@@ -21,6 +21,7 @@ from twotowers.experiment.own_log import Divided
 from twotowers.files.artefacts import atomic, check_target
 from twotowers.fits.fit import means_of
 from twotowers.fits.reduction import pages_to_predict, predictions, shown_with
+from twotowers.fits.tables import places
 from twotowers.jobs.gates import fall_at_limit, totals
 from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.counts import Counts
@@ -30,7 +31,7 @@ from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.page_arrays import Pages
 from twotowers.logs.simulation import Sessions
 from twotowers.methods.task import Fitted, Split, Task
-from twotowers.models.protocol import PER_JUMP
+from twotowers.models.protocol import ONCE, PER_JUMP, PER_POSITION
 from twotowers.randomness import stream
 from twotowers.simulations.towers import relative_bias
 
@@ -122,15 +123,11 @@ class LogTowers:
                     expected="a table, or a tower of positions; `predict` has click probabilities",
                 )
             values = expit(np.asarray(logits, float))
-            frame = pd.DataFrame({"seed": seed, "estimate": values.ravel()})
-            if values.ndim:
-                place, last = np.divmod(
-                    np.arange(values.size), np.prod(values.shape[1:], dtype=int)
-                )
-                frame.insert(1, "position", place + 1)
-                if model.parts[part] == PER_JUMP:
-                    frame.insert(2, "last_click", last)
-                    frame = frame[frame["last_click"] < frame["position"]]
+            kind = (ONCE, PER_POSITION, PER_JUMP)[values.ndim]
+            own = places(kind, values.size, pa.table({}))
+            frame = pd.DataFrame({"seed": seed, **own, "estimate": values.ravel()})
+            if kind == PER_JUMP:
+                frame = frame[frame["last_click"] < frame["position"]]
             frames.append(frame)
         return native(pd.concat(frames, ignore_index=True), self.kind)
 
@@ -279,7 +276,7 @@ class LogTowers:
             InputError: another ending, no such folder, or the file is the log itself; or the
                 towers are no likelihood's, or of a class that is no file of twotowers/towers.
         """
-        check_target(path, None if self.log is None else self.log.source, ".parquet")
+        check_target(path, self.log, ".parquet")
         read, positions = self.read, self.setting.log.positions
         about: dict[str, Any] = {"model": self.model, "positions": positions, "seeds": self.seeds}
         arrays: dict[str, Any] = {}

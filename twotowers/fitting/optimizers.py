@@ -35,9 +35,9 @@ def checked_optimizer(optimizer: Any) -> Optimizer:
         if [p.name for p in parameters(each).values() if p.default is p.empty] == ["learning_rate"]
     ]
     if optimizer not in known:
-        raise InputError(
-            f"Optax has no optimiser {optimizer!r}", expected=nearest(str(optimizer), known)
-        )
+        function = "or a function of the learning rate, such as optax.adam, not optax.adam(1e-3)"
+        expected = f"{nearest(str(optimizer), known)}; {function}"
+        raise InputError(f"Optax has no optimiser {optimizer!r}", expected=expected)
     return optimizer
 
 

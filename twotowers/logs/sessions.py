@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 
 from twotowers.errors import InputError
 from twotowers.files.blocks import ahead
-from twotowers.files.columns import Rows, check_types, is_text, wrong_type
+from twotowers.files.columns import Rows, check_names, is_text, wrong_type
 from twotowers.files.tables import opened, write_batches
 from twotowers.splits import LOG
 
@@ -198,8 +198,7 @@ def check_free(names: Sequence[str], taken: Iterable[str] = RESERVED) -> None:
 
 def check_columns(schema: pa.Schema, path: str | Path | None) -> None:
     """Raise InputError for missing, repeated or nested columns, and for wrong types."""
-    check_types(schema, dict.fromkeys(REQUIRED), path)
-    check_types(schema, dict.fromkeys(schema.names), path)
+    check_names([*REQUIRED, *schema.names], schema.names, path)
     for each in schema:
         is_list, wanted = _is_list(each.type), each.name in ("documents", "clicks")
         inner = each.type.value_type if is_list else each.type

@@ -28,13 +28,14 @@ from hashlib import md5
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_choice, nearest
 from twotowers.files.artefacts import files_of
-from twotowers.files.batches import check_names, column_names, opened_text, placed_batches
-from twotowers.files.columns import Rows, is_text, value_text, whole_runs, wrong_type
+from twotowers.files.batches import column_names, opened_text, placed_batches
+from twotowers.files.columns import Rows, check_names, is_text, value_text, whole_runs, wrong_type
 from twotowers.files.distinct import Seen, hashed
 from twotowers.files.rankings import Rankings
 from twotowers.logs.sessions import Stream, check_free, conform
@@ -303,9 +304,16 @@ def _pages(files: list[Path], bias: list[str], tally: Tally) -> Iterator[pa.Reco
 
 def _starts(table: pa.Table, rows: Rows) -> np.ndarray:
     """The first row of each session."""
-    session = pa.array(rows.whole(table["query_no"].combine_chunks(), "query_no"))
-    expected = "the rows of a session one after the other"
-    return rows.runs(session, "query_no", expected, others="sessions")
+    session = rows.whole(table["query_no"].combine_chunks(), "query_no")
+    starts = np.flatnonzero(np.append(True, np.diff(session) != 0))
+    own = session[starts]
+    replace(rows, number=starts).check(
+        ~pd.Index(own).duplicated(),
+        "query_no",
+        lambda at: f"{own[at]} was there before other sessions",
+        "the rows of a session one after the other",
+    )
+    return starts
 
 
 def _whole_pages(
@@ -370,8 +378,7 @@ def feature_matrix(
             own = None if width is None else width - len(columns) + 1
             parts.append(rows.vectors(column, name, own))
         else:
-            values = rows.floats(column, name)[:, None]
-            rows.finite(values, column, name)
+            values = rows.numbers(column, name)[:, None]
             parts.append(np.sign(values) * np.log1p(np.abs(values)))
     return np.hstack(parts)
 

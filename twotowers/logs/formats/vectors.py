@@ -137,9 +137,7 @@ def _vectors(column: pa.Array, rows: Rows, width: int | None) -> tuple[np.ndarra
             vectors.is_valid(), FEATURES, lambda at: "a vector is missing", "a vector per document"
         )
     offsets = np.append(0, np.cumsum(column.value_lengths()))
-    return offsets, inside.vectors(
-        vectors, FEATURES, width, "a list of vectors of numbers per page", column.type
-    )
+    return offsets, inside.vectors(vectors, FEATURES, width)
 
 
 def _labels(column: pa.Array, lengths: np.ndarray, rows: Rows) -> np.ndarray:
@@ -151,5 +149,4 @@ def _labels(column: pa.Array, lengths: np.ndarray, rows: Rows) -> np.ndarray:
         lambda at: f"{own[at]} labels and {lengths[at]} documents",
         "a label per document, and a document or more",
     )
-    expected = "a list of numbers per query"
-    return rows.inside(column).labels(column.flatten(), LABELS, expected, column.type)
+    return rows.inside(column).labels(column.flatten(), LABELS)
