@@ -238,7 +238,7 @@ def test_wrong_rows_of_later_batches_are_counted_over_all(tmp_path, monkeypatch)
 
 def test_a_page_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr("twotowers.files.columns.LONGEST", 50)
-    columns = {"session": [1] * 60, "query": [1] * 60, "document": [2] * 60, "clicks": [0] * 60}
+    columns = {"session": [1] * 60, "query": [1] * 60, "document": [*range(60)], "clicks": [0] * 60}
     assert "more than 50 rows" in str(refused(write_table(tmp_path, **columns), "rows"))
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from twotowers.files.blocks import blocks as pieces
 from twotowers.files.blocks import in_order
 from twotowers.files.tables import write_batches
 from twotowers.logs.frames import PANDAS, Native, native
@@ -85,14 +83,8 @@ class Counts:
                     column = columns.setdefault(name, Column(spill, texts and name != "split"))
                     column.append(table[name])
         ids = {name: column.finish() for name, column in columns.items()}
-        rows = zip(*(column.parts for column in columns.values()), strict=True)
-        own = [dict(zip(ids, row, strict=True)) for row in rows]
-        parts = [
-            cls(*added_up(each, *weights, ids), ids)
-            for each, *weights in zip(own, *counts.values(), strict=True)
-        ]
-        whole = cls.joined(parts)
-        return whole._added_up() if len(parts) > 1 else whole
+        own = {name: np.concatenate(column.parts) for name, column in columns.items()}
+        return cls(*added_up(own, *map(np.concatenate, counts.values()), ids), ids)
 
     def _added_up(self) -> Counts:
         merged = added_up(self.columns, self.impressions, self.clicks, self.ids)
@@ -198,26 +190,32 @@ def write_counts(path: str | Path, portions: Iterable[Counts], seen: Mapping[str
     return write_batches(path, batches, group=GROUP, seen=seen)
 
 
-def gathered(batches: Iterable[pa.RecordBatch], empty: pa.Schema) -> Iterator[pa.Table]:
-    """The batches, so many together that about `SIZE` documents are shown; at least one table."""
-    waiting: list[pa.RecordBatch] = []
-    size, row, schema = 0, 0, None
+def alike(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches; raises `Mixed` where their columns change."""
+    row, schema = 0, None
     for batch in batches:
         schema = schema or batch.schema
         if batch.schema != schema:
             problem = f"row {row + 1}: the columns are {described(batch.schema)} from here on"
             raise Mixed(problem, f"{described(schema)}, as before")
         row += len(batch)
+        yield batch
+
+
+def gathered(batches: Iterable[pa.RecordBatch], empty: pa.Schema) -> Iterator[pa.Table]:
+    """The batches, so many together that about `SIZE` documents are shown; at least one table."""
+    waiting: list[pa.RecordBatch] = []
+    size, none = 0, True
+    for batch in alike(batches):
         waiting.append(batch)
         lists = "documents" in batch.schema.names
         size += len(batch["documents"].values) if lists else len(batch)
+        none = False
         if size >= SIZE:
             yield pa.Table.from_batches(waiting)
             waiting, size = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
-    if schema is None:
-        yield empty.empty_table()
+    if waiting or none:
+        yield pa.Table.from_batches(waiting) if waiting else empty.empty_table()
 
 
 def key_of(columns: Mapping[str, np.ndarray], ids: Mapping[str, Ids]) -> np.ndarray:
@@ -244,14 +242,13 @@ def added_up(columns, shown, clicks, ids) -> Part:
     return {name: each[first] for name, each in columns.items()}, shown, clicks
 
 
-def block_keys(block: Block, columns: Columns, out: np.ndarray | None = None) -> np.ndarray:
+def block_keys(block: Block, columns: Columns) -> np.ndarray:
     """[shown] keys of the columns."""
-    out = np.empty(len(block.click), np.int64) if out is None else out
-    out[:] = 0
+    keys = np.zeros(len(block.click), np.int64)
     for ids, values in columns.values():
-        out *= ids.size
-        out += values(block)
-    return out
+        keys *= ids.size
+        keys += values(block)
+    return keys
 
 
 def weighed(blocks: Sequence[Block], columns: Columns) -> Part:
@@ -274,51 +271,35 @@ def _numbers(keys: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
     return {name: numbers[name] for name in columns}
 
 
-def marked(blocks: Sequence[Block], columns: Columns, low: int, high: int) -> np.ndarray:
-    """Keys from `low` to below `high`, times two, and one more of a click."""
-    whole = high - low == prod(ids.size for ids, _ in columns.values())
-    ends = np.cumsum([0, *(len(each.click) for each in blocks)])
-    keys = np.empty(ends[-1] if whole else 0, np.int64)
+def marked(
+    blocks: Sequence[Block], columns: Columns, low: int, high: int, number: int
+) -> np.ndarray:
+    """Keys from `low` to below `high`, so many, times two, and one more of a click."""
 
-    def fill(place: int) -> np.ndarray | None:
-        out = keys[slice(*ends[place : place + 2])] if whole else None
-        own, click = block_keys(blocks[place], columns, out), blocks[place].click
-        if not whole:
-            inside = (own >= low) & (own < high)
-            own, click = own[inside], click[inside]
-        own *= 2
-        own += click
-        return None if whole else own
+    def some(block: Block) -> np.ndarray:
+        own = block_keys(block, columns)
+        inside = (own >= low) & (own < high)
+        return 2 * own[inside] + block.click[inside]
 
-    parts = [*in_order(fill, [*range(len(blocks))], cells=int(ends[-1]))]
-    return keys if whole else np.concatenate(parts)
+    keys, end = np.empty(number, np.int64), 0
+    for own in in_order(some, list(blocks), cells=sum(len(each.click) for each in blocks)):
+        keys[end : end + len(own)] = own
+        end += len(own)
+    return keys
 
 
 def run_lengths(keys: np.ndarray, columns: Columns) -> Part:
     """The counts of such keys, by sorting them in place."""
     keys.sort()
-    shown, clicks = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    distinct, last = 0, -1
-    for some in pieces(len(keys)):  # Some at a time, so that there is no copy of all keys.
-        own = keys[some]
-        click = (own & 1).astype(np.int32)
-        own >>= 1
-        new = np.empty(len(own), bool)
-        new[:1] = own[:1] != last
-        np.not_equal(own[1:], own[:-1], out=new[1:])
-        starts, last = np.flatnonzero(new), own[-1:].max(initial=-1)
-        before = starts[0] if len(starts) else len(own)
-        if before:  # The last run goes on here.
-            shown[-1][-1] += before
-            clicks[-1][-1] += click[:before].sum()
-        if len(starts):
-            shown.append(np.diff(starts, append=len(own)).astype(np.int32))
-            clicks.append(np.add.reduceat(click, starts))
-            keys[distinct : distinct + len(starts)] = own[starts]
-            distinct += len(starts)
-    key = keys[:distinct].copy()
-    del keys, own
-    shown, clicks = (np.concatenate(each).astype(np.int64) for each in (shown, clicks))
+    click, new = np.empty(len(keys), bool), np.ones(len(keys), bool)
+    np.bitwise_and(keys, 1, out=click, casting="unsafe")
+    keys >>= 1
+    np.not_equal(keys[1:], keys[:-1], out=new[1:])
+    starts = np.flatnonzero(new)
+    shown = np.diff(starts, append=len(keys))
+    clicks = np.add.reduceat(click, starts, dtype=np.int64) if len(keys) else shown
+    key = keys[starts]
+    del keys  # They are many more.
     return _numbers(key, columns), shown, clicks
 
 

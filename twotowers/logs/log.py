@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from math import prod
 from operator import mul
 from pathlib import Path
@@ -320,8 +320,8 @@ class Log:
             return
         fits = sum(each < WIDEST for each in accumulate((each.size for each in ids.values()), mul))
         if fits == len(ids):
-            for low, high in self._ranges(columns):
-                part = run_lengths(marked(self.blocks, columns, low, high), columns)
+            for portion in self._ranges(columns):
+                part = run_lengths(marked(self.blocks, columns, *portion), columns)
                 yield Counts(*part, ids, self.seen, self.kind)
             return
         # There are more combinations than keys, so the columns at the front become one.
@@ -340,18 +340,18 @@ class Log:
         known = {name: (ids, partial(Block.column, name=name)) for name, ids in self.ids.items()}
         return {name: own[name] if name in own else known[name] for name in by}
 
-    def _ranges(self, columns: Columns) -> list[tuple[int, int]]:
-        """Ranges of keys that memory holds."""
+    def _ranges(self, columns: Columns) -> list[tuple[int, int, int]]:
+        """Ranges of keys that memory holds: the first, the one behind the last, how many."""
         width, most = prod(ids.size for ids, _ in columns.values()), self.memory // 16
         if self.shown <= most:
-            return [(0, width)]
+            return [(0, width, self.shown)]
         step = -(-width // RANGES)
-        bins = (
+        bins = sum(
             np.bincount(block_keys(each, columns) // step, minlength=RANGES) for each in self.blocks
         )
-        portion = np.cumsum(sum(bins)) // most
-        ends = [*(np.flatnonzero(np.diff(portion)) + 1) * step, width]
-        return [*pairwise([0, *map(int, ends)])]
+        starts = np.flatnonzero(np.diff(np.cumsum(bins) // most, prepend=-1))
+        ends = [*(starts[1:] * step).tolist(), width]
+        return [*zip((starts * step).tolist(), ends, np.add.reduceat(bins, starts), strict=True)]
 
     def write(self, path: str | Path) -> int:
         """Write the pages as a sessions file (docs/logs.md), all or nothing; its rows."""

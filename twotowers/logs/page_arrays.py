@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError
-from twotowers.files.blocks import blocks, in_order
+from twotowers.files.blocks import in_order
 from twotowers.files.rankings import mask
 from twotowers.logs.log import Block, Log
 
@@ -171,7 +171,7 @@ def _pairs(log: Log, query: np.ndarray, document: np.ndarray, by_id: bool):
     size = log.ids["document"].size
     query_of = np.full(size, -1, np.int32)
     query_of[document] = query
-    if not np.array_equal(_at(query_of, document), query):
+    if not np.array_equal(query_of[document], query):
         number, distinct = pd.factorize(query * np.int64(size) + document)
         queries, documents = np.divmod(distinct, size)
     else:  # No document belongs to two queries, so documents are pairs.
@@ -179,18 +179,12 @@ def _pairs(log: Log, query: np.ndarray, document: np.ndarray, by_id: bool):
             documents = np.flatnonzero(query_of >= 0)
             rank = np.zeros(size, np.int32)
             rank[documents] = np.arange(len(documents), dtype=np.int32)
-            number = _at(rank, document)
+            number = rank[document]
         else:
             number, documents = pd.factorize(document)
         queries = query_of[documents]
     ids = {"query": log.ids["query"].take(queries)}
     return number, pa.table({**ids, "document": log.ids["document"].take(documents)})
-
-
-def _at(values: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """`values[places]`, on all cores."""
-    parts = in_order(lambda some: values[places[some]], blocks(len(places)), cells=len(places))
-    return np.concatenate([*parts])
 
 
 def _places(log: Log, name: str, page: np.ndarray, most: int, path: object) -> np.ndarray:

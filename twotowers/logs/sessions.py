@@ -44,7 +44,7 @@ TIME = "time"
 """The column under which the time of a page is read."""
 OWN = "page:"
 """Before the name of a column of the file that tells its pages apart."""
-IDS = ("query", "documents", "user")
+IDS = ("query", "document", "documents", "user")
 """Columns that hold whole numbers or text."""
 EMPTY = pa.schema(
     [
@@ -73,10 +73,6 @@ class Stream:
     batches: Iterable[pa.RecordBatch]
     seen: dict[str, int] = field(default_factory=dict)
     ordered: bool = False
-
-
-class Unsorted(Exception):
-    """Rows of a page are apart, or those of several pages together: they have to be sorted."""
 
 
 def write_sessions(
@@ -247,9 +243,9 @@ def _column(column: pa.Array, name: str, rows: Rows) -> pa.Array:
     """A column in the type that the module describes, after a check for missing values."""
     rows.present(column, name)
     if not _is_list(column.type):
-        return _values(column, name, rows)
+        return plain_values(column, name, rows)
     inside = rows.inside(column)
-    values = _values(inside.present(column.flatten(), name), name, inside)
+    values = plain_values(inside.present(column.flatten(), name), name, inside)
     if name == "clicks" and not pa.types.is_boolean(values.type):
         good = pc.is_in(values, value_set=pa.array([0, 1], values.type))
         inside.check(good, name, lambda at: f"{values[at]} was found", "0 or 1")
@@ -258,7 +254,7 @@ def _column(column: pa.Array, name: str, rows: Rows) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
 
-def _values(values: pa.Array, name: str, rows: Rows) -> pa.Array:
+def plain_values(values: pa.Array, name: str, rows: Rows) -> pa.Array:
     """Text as strings, integer ids as int64, other values unchanged."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from twotowers.logs.cells import Lane, Lookup, Pairs
-from twotowers.logs.counts import LONGEST_DENSE, Counts, lay_out
+from twotowers.logs.counts import Counts, lay_out
 from twotowers.logs.policies import NoisyOrder
 from twotowers.logs.sessions import page_batch, read_sessions
 from twotowers.logs.simulation import CHUNK, Sessions
@@ -88,19 +88,13 @@ def read_lane_sessions(
 
 def counts_of(logs: Sequence[Sessions], queries: int, length: int) -> Counts:
     """The same logs as impressions and clicks of cells: [logs, queries, ...]."""
-    return lay_out([_cells(log, queries, length) for log in logs], queries, length)
+    return lay_out([_cells(log, length) for log in logs], queries, length)
 
 
-def _cells(log: Sessions, queries: int, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _cells(log: Sessions, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The numbers of the shown cells, their impressions and their clicks."""
     first = (log.query[:, None].astype(np.int64) * length + log.documents) * length
     cell, clicked = (first + np.arange(length))[log.where], log.clicks[log.where]
-    if length <= LONGEST_DENSE:
-        shown, clicks = (
-            np.bincount(each, minlength=queries * length**2) for each in (cell, cell[clicked])
-        )
-        distinct = np.flatnonzero(shown)
-        return distinct, shown[distinct], clicks[distinct]
     distinct, row, shown = np.unique(cell, return_inverse=True, return_counts=True)
     return distinct, shown, np.bincount(row[clicked], minlength=len(distinct))
 

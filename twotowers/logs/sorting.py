@@ -8,7 +8,7 @@ that row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 import pyarrow as pa
 
@@ -91,7 +91,7 @@ ORDER BY page, place, row
 
 def sorted_rows(
     rows: Iterable[pa.RecordBatch], keys: Sequence[str], *, ranked: bool, path: object
-) -> Iterator[pa.Table]:
+) -> Generator[pa.Table]:
     """The rows, page by page, with `page`, a number per page in the order in which pages begin.
 
     They have the key columns, `document`, `clicks` and `place` (int64; null without positions), and

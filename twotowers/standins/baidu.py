@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -185,19 +184,11 @@ class World:
     def key(self, purpose: str) -> np.uint64:
         return key_of(f"{NAME} {purpose}", self.seed)
 
-    @cached_property
-    def most(self) -> float:
-        return np.log1p(self.law.queries / self.law.head)
-
     def asked(self, session: np.ndarray) -> np.ndarray:
         """The query of each session. Queries with low numbers are frequent."""
         share = uniforms(self.key("asked"), session)
-        return (self.law.head * self.sessions * np.expm1(share * self.most)).astype(np.int64)
-
-    def bucket(self, query: np.ndarray) -> np.ndarray:
-        """How rare a query is, from 0 to 9: each bucket has a tenth of the sessions."""
-        share = np.log1p(query / (self.law.head * self.sessions)) / self.most
-        return np.minimum((10 * share).astype(np.int64), 9)
+        most = np.log1p(self.law.queries / self.law.head)
+        return (self.law.head * self.sessions * np.expm1(share * most)).astype(np.int64)
 
     def candidates(self, query: np.ndarray, number: int = CANDIDATES) -> Candidates:
         """The first documents of some queries."""

@@ -138,7 +138,6 @@ def annotation_rows(world: World, queries: int) -> Iterator[pa.RecordBatch]:
                 "query_md5": _names("query", own[row]),
                 "text_md5": _names("text", world.urls(own[row], slot)),
                 "label": world.labels(documents.relevance[row, slot]),
-                "frequency_bucket": world.bucket(own[row]),
                 **_columns(texts, corpus, TEXTS),
             }
         )

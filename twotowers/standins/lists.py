@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.special import ndtr
 
 from twotowers.files.yamls import read_yaml
-from twotowers.standins.vectors import signal_of_traits
+from twotowers.standins.vectors import Columns, in_levels, signal_of_traits
 
 BLOCK = 32
 TRAITS = 12
@@ -32,28 +31,18 @@ DECADES = 6
 """Columns of counts reach 10 to the power of 1, 2, ..., up to this."""
 
 
-@dataclass(frozen=True)
-class Population:
+@dataclass(frozen=True, kw_only=True)
+class Population(Columns):
     """The parameters of a data set.
 
     Attributes:
         width: columns.
         lengths: shares of the queries, and quantiles of list lengths. Lengths are uniform between
             two quantiles.
-        counts: whether columns are counts with a heavy tail, or lie in [0, 1].
-        likeness: share of a trait's variance that is the query's own.
-        predictable: share of the variance of utility that columns carry.
-        query_sd: standard deviation of a query's own offset to the utility.
-        thresholds: utilities from which a document has label 1, 2, 3, 4.
     """
 
     width: int
     lengths: list[tuple[float, int]]
-    counts: bool
-    likeness: float
-    predictable: float
-    query_sd: float
-    thresholds: tuple[float, float, float, float]
 
 
 POPULATIONS = {
@@ -85,7 +74,7 @@ def documents(
     share = np.linspace(*SHARES, p.width, dtype=np.float32)
     shown = np.sqrt(1 - share) * normal(rows, p.width)
     shown += np.sqrt(share) * traits[:, column % TRAITS]
-    levels = np.minimum(np.floor(ndtr(shown) * LEVELS), LEVELS - 1) / (LEVELS - 1)
+    levels = in_levels(shown, LEVELS)
     utility = p.predictable**0.5 * _signal(levels[:, :TRAITS])
     utility += (1 - p.predictable) ** 0.5 * normal(rows)
     utility += p.query_sd * normal(BLOCK)[query]

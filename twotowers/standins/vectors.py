@@ -30,8 +30,27 @@ BLOCK = 64
 TRAITS = 5
 
 
-@dataclass(frozen=True)
-class Population:
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """What columns and labels of a data set are drawn by.
+
+    Attributes:
+        counts: whether raw columns are counts with a heavy tail, or lie in [0, 1].
+        likeness: share of a trait's variance that is the query's own.
+        predictable: share of the variance of utility that columns carry.
+        query_sd: standard deviation of a query's own offset to the utility.
+        thresholds: utilities from which a document has label 1, 2, 3, 4.
+    """
+
+    counts: bool
+    likeness: float
+    predictable: float
+    query_sd: float
+    thresholds: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Population(Columns):
     """The parameters of a data set.
 
     Attributes:
@@ -48,11 +67,6 @@ class Population:
         short_every: every how many blocks one list is shorter than ten; 0 if list lengths are
             short often enough by themselves.
         length_shape, length_mean, shortest, longest: list lengths are gamma variates.
-        counts: whether raw columns are counts with a heavy tail, or lie in [0, 1].
-        likeness: share of a trait's variance that is the query's own.
-        predictable: share of the variance of utility that columns carry.
-        query_sd: standard deviation of a query's own offset to the utility.
-        thresholds: utilities from which a document has label 1, 2, 3, 4.
     """
 
     repeated: float
@@ -67,11 +81,6 @@ class Population:
     length_mean: float
     shortest: int
     longest: int
-    counts: bool
-    likeness: float
-    predictable: float
-    query_sd: float
-    thresholds: tuple[float, float, float, float]
 
 
 POPULATIONS = {
@@ -123,7 +132,7 @@ def documents(
     traits += (1 - p.likeness) ** 0.5 * normal(rows, TRAITS)
     shown = LOADING * traits[:, COLUMN % TRAITS]
     shown += np.sqrt(1 - LOADING**2) * normal(rows, WIDTH)
-    levels = np.minimum(np.floor(ndtr(shown) * LEVELS), LEVELS - 1) / (LEVELS - 1)
+    levels = in_levels(shown, LEVELS)
     chance = rng.random(BLOCK)
     for head in range(p.heads):
         lists = (chance >= head * p.headed) & (chance < (head + 1) * p.headed)
@@ -158,6 +167,11 @@ def documents(
     values = levels[document]
     # As in the real files: shares, or counts over several decades.
     return np.floor(10 ** (values * DECADES)) - 1 if p.counts else values, label
+
+
+def in_levels(values: np.ndarray, levels: np.ndarray | int) -> np.ndarray:
+    """Normal values as so many equally likely levels from 0 to 1."""
+    return np.minimum(np.floor(ndtr(values) * levels), levels - 1) / (levels - 1)
 
 
 def _head(number: int) -> np.ndarray:

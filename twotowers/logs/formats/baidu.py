@@ -38,6 +38,7 @@ from twotowers.files.batches import column_names, opened_text, placed_batches
 from twotowers.files.columns import Rows, check_names, is_text, value_text, whole_runs, wrong_type
 from twotowers.files.distinct import Seen, hashed
 from twotowers.files.rankings import Rankings
+from twotowers.logs.log import in_page
 from twotowers.logs.sessions import Stream, check_free, conform
 from twotowers.logs.strays import Tally
 from twotowers.splits import ANNOTATIONS, part_of
@@ -101,32 +102,33 @@ def documents_of(
     first row. A number of eight bytes per document stays in memory, and no features but those of a
     batch. `columns` are of `FEATURES`; the default is those that the first file has.
     """
-    seen, width = Seen(), None
-    files = files_of(path)
-    columns = feature_columns(files[0], columns)
-    for file in files:
-        for rows, batch in _placed(file, [*IDS, *columns]):
-            numbers = document_numbers(batch, rows)
-            fresh = seen.new(numbers)
-            some = batch.take(pa.array(fresh)), replace(rows, number=fresh)
-            features = feature_matrix(*some, columns, width)
-            width = features.shape[1]
-            if len(fresh):
-                yield numbers[fresh], features
+    width, columns = None, feature_columns(files_of(path)[0], columns)
+    for rows, batch, numbers in _distinct(path, columns):
+        features = feature_matrix(batch, rows, columns, width)
+        width = features.shape[1]
+        yield numbers, features
 
 
 def texts_of(path: str | Path) -> Iterator[pa.RecordBatch]:
     """The distinct documents of a log: `document`, and lists of token ids from 0, `query`, `title`,
     `abstract`. A document has the text of its first row.
     """
+    for rows, batch, numbers in _distinct(path, TOKENS):
+        texts = text_columns(batch, rows)
+        yield pa.RecordBatch.from_pydict({"document": pa.array(numbers), **texts})
+
+
+def _distinct(
+    path: str | Path, columns: Sequence[str]
+) -> Iterator[tuple[Rows, pa.RecordBatch, np.ndarray]]:
+    """The first row of each document: their places, columns, and [rows] numbers."""
     seen = Seen()
     for file in files_of(path):
-        for rows, batch in _placed(file, [*IDS, *TOKENS]):
-            numbers = document_numbers(batch, rows)
+        for rows, batch in _placed(file, [*IDS, *columns]):
+            numbers = text_numbers(batch, IDS, rows)
             fresh = seen.new(numbers)
-            texts = text_columns(batch.take(pa.array(fresh)), replace(rows, number=fresh))
             if len(fresh):
-                yield pa.RecordBatch.from_pydict({"document": pa.array(numbers[fresh]), **texts})
+                yield replace(rows, number=fresh), batch.take(pa.array(fresh)), numbers[fresh]
 
 
 def shown_texts(files: Iterable[Path]) -> Iterator[pa.RecordBatch]:
@@ -135,19 +137,14 @@ def shown_texts(files: Iterable[Path]) -> Iterator[pa.RecordBatch]:
     """
     before = 0
     for file in files:
-        columns = ["query_no", "position", "click", *TOKENS]
-        tables = (pa.Table.from_batches([batch]) for _, batch in _placed(file, columns))
-        for rows, table, at in whole_runs(tables, _starts, file, "query_no", "session"):
-            (batch,) = table.combine_chunks().to_batches()
-            page = before + np.repeat(np.arange(len(at)), np.diff(at, append=len(batch)))
-            before += len(at)
-            position = rows.whole(batch["position"], "position", 1)
-            order = pa.array(np.lexsort([position, page]))
-            numbers = {"page": page, "position": position}
-            numbers["click"] = rows.whole(batch["click"], "click") > 0
-            flat = {name: pa.array(each) for name, each in numbers.items()}
-            texts = text_columns(batch, rows)
-            yield pa.RecordBatch.from_pydict({**flat, **texts}).take(order)
+        for rows, batch, starts in _sessions(file, TOKENS):
+            numbers = {
+                "page": before + _page_of(starts, len(batch)),
+                "position": batch["position"],
+                "click": rows.whole(batch["click"], "click") > 0,
+            }
+            before += len(starts)
+            yield pa.RecordBatch.from_pydict({**numbers, **text_columns(batch, rows)})
 
 
 def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) -> Rankings:
@@ -167,8 +164,15 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
             width = features[-1].shape[1]
     if not sum(map(len, queries)):
         raise InputError("there is no query", path=path, expected="a row per annotated document")
-    number, document = _annotated(np.concatenate(queries), path)
-    return Rankings(number, document, np.concatenate(labels), np.concatenate(features))
+    query, expected = pa.array(np.concatenate(queries)), "the rows of a query one after the other"
+    starts = Rows(path).runs(query, "query_no", expected, others="queries")
+    lengths = np.diff(starts, append=len(query))
+    return Rankings(
+        query=np.repeat(np.arange(len(starts)), lengths),
+        document=in_page(lengths).astype(np.int32),
+        label=np.concatenate(labels),
+        features=np.concatenate(features),
+    )
 
 
 def annotated_texts(path: str | Path) -> Iterator[pa.RecordBatch]:
@@ -187,9 +191,8 @@ def ids_of(log: str | Path, annotations: str | Path) -> Iterator[pa.RecordBatch]
         for file in files_of(path):
             split = part_of(file) if document == "url_md5" else ANNOTATIONS
             for rows, batch in _placed(file, ["query_md5", document]):
-                texts = id_columns(batch, ["query_md5", document], rows)
-                ids = np.column_stack([hashed(map(str.encode, each.to_pylist())) for each in texts])
-                query, number = np.unique(ids, axis=0).T
+                ids = [text_numbers(batch, [name], rows) for name in ("query_md5", document)]
+                query, number = np.unique(np.column_stack(ids), axis=0).T
                 columns = {"split": pa.repeat(split, len(query)), "query": query}
                 yield pa.RecordBatch.from_pydict({**columns, "document": number})
 
@@ -206,10 +209,14 @@ def feature_columns(path: str | Path, columns: Sequence[str] | None = None) -> l
     return chosen
 
 
-def document_numbers(batch: pa.RecordBatch, rows: Rows) -> np.ndarray:
-    """[rows] the `hashed` query and address."""
-    ids = pc.binary_join_element_wise(*id_columns(batch, IDS, rows), " ")
-    return hashed(map(str.encode, ids.to_pylist()))
+def text_numbers(batch: pa.RecordBatch, names: Sequence[str], rows: Rows) -> np.ndarray:
+    """[rows] the `hashed` text of some columns, with a space between them."""
+    texts = [rows.present(batch[name], name) for name in names]
+    for name, column in zip(names, texts, strict=True):
+        if not is_text(column.type):
+            raise wrong_type(column.type, name, rows.path, "text")
+    joined = pc.binary_join_element_wise(*texts, " ")
+    return hashed(map(str.encode, joined.to_pylist()))
 
 
 # Files
@@ -293,13 +300,21 @@ def _md5(text: str) -> str:
 # Pages
 
 
-def _pages(files: list[Path], bias: list[str], tally: Tally) -> Iterator[pa.RecordBatch]:
-    for file in files:
-        tally.path, split = file, part_of(file)
-        columns = ["query_no", *IDS, "position", "click", *bias]
-        tables = (pa.Table.from_batches([batch]) for _, batch in _placed(file, columns))
-        for rows, table, at in whole_runs(tables, _starts, file, "query_no", "session"):
-            yield _whole_pages(table, at, rows, split, bias, tally)
+def _sessions(
+    file: Path, columns: Sequence[str]
+) -> Iterator[tuple[Rows, pa.RecordBatch, np.ndarray]]:
+    """Rows of whole sessions in order of position: places, columns, and the first row of each.
+
+    Columns are position, click, and further ones.
+    """
+    wanted = ["query_no", "position", "click", *columns]
+    tables = (pa.Table.from_batches([batch]) for _, batch in _placed(file, wanted))
+    for rows, table, starts in whole_runs(tables, _starts, file, "query_no", "session"):
+        position = rows.whole(table["position"].combine_chunks(), "position", 1)
+        order = np.lexsort([position, _page_of(starts, len(table))])
+        table = table.set_column(1, "position", pa.array(position)).take(pa.array(order))
+        (batch,) = table.combine_chunks().to_batches()
+        yield replace(rows, number=order), batch, starts
 
 
 def _starts(table: pa.Table, rows: Rows) -> np.ndarray:
@@ -316,55 +331,49 @@ def _starts(table: pa.Table, rows: Rows) -> np.ndarray:
     return starts
 
 
-def _whole_pages(
-    table: pa.Table, starts: np.ndarray, rows: Rows, split: str, bias: list[str], tally: Tally
+def _page_of(starts: np.ndarray, rows: int) -> np.ndarray:
+    """[rows] the session of each row, from 0."""
+    return np.repeat(np.arange(len(starts)), np.diff(starts, append=rows))
+
+
+def _pages(files: list[Path], bias: list[str], tally: Tally) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        tally.path, split = file, part_of(file)
+        for rows, batch, starts in _sessions(file, [*IDS, *bias]):
+            yield _page_batch(rows, batch, starts, split, bias, tally)
+
+
+def _page_batch(
+    rows: Rows, batch: pa.RecordBatch, starts: np.ndarray, split: str, bias: list[str], tally: Tally
 ) -> pa.RecordBatch:
-    (batch,) = table.combine_chunks().to_batches()
-    page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(batch)))
-    (query,) = id_columns(batch, IDS[:1], rows)
-    query = hashed(map(str.encode, query.to_pylist()))
+    page, query = _page_of(starts, len(batch)), text_numbers(batch, IDS[:1], rows)
     rows.check(
         query == query[starts][page],
         "query_md5",
         lambda at: f"{batch['query_md5'][at]} in a session of another query",
         "one query per session",
     )
-    position = rows.whole(batch["position"], "position", 1)
-    order = np.lexsort([position, page])
-    sorted_position = position[order]
-    replace(rows, number=order).check(
-        (np.diff(sorted_position, prepend=-1) != 0) | (np.diff(page[order], prepend=-1) != 0),
+    position = batch["position"].to_numpy()
+    rows.check(
+        (np.diff(position, prepend=-1) != 0) | (np.diff(page, prepend=-1) != 0),
         "position",
-        lambda at: f"{sorted_position[at]} is the position of two rows of a session",
+        lambda at: f"{position[at]} is the position of two rows of a session",
         "a row per position",
     )
-    clicks = tally.numbers(rows.whole(batch["click"], "click"), rows.name)
+    inside = {
+        "documents": pa.array(text_numbers(batch, IDS, rows)),
+        "clicks": pa.array(tally.numbers(rows.whole(batch["click"], "click"), rows.name)),
+        POSITIONS: batch["position"],
+        **{name: rows.present(batch[name], name) for name in bias},
+    }
     tally.seen["pages"] += len(starts)
     offsets = pa.array(np.append(starts, len(batch)), pa.int32())
-
-    def lists(values: pa.Array) -> pa.ListArray:
-        return pa.ListArray.from_arrays(offsets, values.take(pa.array(order)))
-
-    columns = {
-        "split": pa.repeat(split, len(starts)),
-        "query": pa.array(query[starts]),
-        "documents": lists(pa.array(document_numbers(batch, rows))),
-        "clicks": lists(pa.array(clicks)),
-        POSITIONS: lists(pa.array(position)),
-        **{name: lists(rows.present(batch[name], name)) for name in bias},
-    }
+    lists = {name: pa.ListArray.from_arrays(offsets, each) for name, each in inside.items()}
+    columns = {"split": pa.repeat(split, len(starts)), "query": pa.array(query[starts]), **lists}
     return conform(pa.RecordBatch.from_pydict(columns), rows.path)
 
 
 # Columns
-
-
-def id_columns(batch: pa.RecordBatch, names: Sequence[str], rows: Rows) -> list[pa.Array]:
-    ids = [rows.present(batch[name], name) for name in names]
-    for name, column in zip(names, ids, strict=True):
-        if not is_text(column.type):
-            raise wrong_type(column.type, name, rows.path, "text")
-    return ids
 
 
 def feature_matrix(
@@ -400,19 +409,3 @@ def text_columns(batch: pa.RecordBatch, rows: Rows) -> dict[str, pa.Array]:
             pa.array(tokens.astype(np.int32) - OFFSET),
         )
     return lists
-
-
-def _annotated(query_no: np.ndarray, path) -> tuple[np.ndarray, np.ndarray]:
-    """[rows] number of each row's query, and of its document there."""
-    changes = np.diff(query_no, prepend=query_no[:1] - 1) != 0
-    starts = np.flatnonzero(changes)
-    values, count = np.unique(query_no[starts], return_counts=True)
-    if (count > 1).any():
-        raise InputError(
-            f"{values[count > 1][0]} was there before other queries",
-            path=path,
-            field="query_no",
-            expected="the rows of a query one after the other",
-        )
-    number = np.cumsum(changes) - 1
-    return number, (np.arange(len(number)) - starts[number]).astype(np.int32)

@@ -11,9 +11,9 @@ import pyarrow as pa
 from twotowers.errors import InputError
 from twotowers.files.artefacts import Source, files_of
 from twotowers.files.batches import column_names, read_batches
-from twotowers.files.columns import MOST, Rows, is_text, wrong_type
+from twotowers.files.columns import MOST, Rows, check_ids
 from twotowers.logs.layouts import named
-from twotowers.logs.sessions import Stream
+from twotowers.logs.sessions import IDS, Stream, plain_values
 from twotowers.splits import LOG
 
 LAYOUT = "a row per query, document and position, counted"
@@ -94,16 +94,6 @@ def _batches(path, names, bias, seen) -> Iterator[pa.RecordBatch]:
 def _key(column: pa.Array, name: str, rows: Rows) -> pa.Array:
     """A key column: ids as int64 or text, without missing values."""
     rows.present(column, name, "a value per row")
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = column.type
-    if is_text(kind):
-        return column.cast(pa.string())
-    if name not in ("query", "document"):
-        return column
-    if pa.types.is_integer(kind):
-        try:
-            return column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            pass
-    raise wrong_type(kind, name, rows.path, "whole numbers below 2^63, or text")
+    if name in IDS:
+        check_ids(column.type, name, rows.path)
+    return plain_values(column, name, rows)

@@ -62,28 +62,29 @@ def _batches(files: list, clicks: str, tally: Tally) -> Iterator[pa.RecordBatch]
             for start in range(0, len(whole), BATCH):
                 batch, rows = whole.slice(start, BATCH), Rows(path, row)
                 page = {ours: batch[theirs] for ours, theirs in names.items()}
+                if names["documents"] == PADDED:
+                    page = _unpadded(page)
                 if EQUAL in names:
                     page[EQUAL] = pa.array(rows.whole(page[EQUAL], EQUAL))
                 elif counted:
                     page[EQUAL] = pa.repeat(pa.scalar(1, pa.int64()), len(batch))
-                conformed = _conformed(page, len(batch), names, rows, clicks, tally)
-                yield conformed.filter(pc.greater(conformed[EQUAL], 0)) if counted else conformed
+                pages = conformed(page, len(batch), rows, tally, clicks)
+                yield pages.filter(pc.greater(pages[EQUAL], 0)) if counted else pages
                 row += len(batch)
 
 
-def _conformed(
-    page: dict, size: int, names: Mapping[str, str], rows: Rows, clicks: str, tally: Tally
+def conformed(
+    page: dict, size: int, rows: Rows, tally: Tally, clicks: str = CLICKS[0]
 ) -> pa.RecordBatch:
+    """So many pages in the types of `twotowers.logs.sessions`, from their columns by our names."""
     page.setdefault("query", pa.repeat(pa.scalar(0, pa.int64()), size))
     for name in ("documents", "clicks"):
         rows.a_list(page[name], name)
-    if names["documents"] == PADDED and pa.types.is_integer(page["documents"].type.value_type):
-        page = _unpadded(page)
     times = page[EQUAL].to_numpy() if EQUAL in page else np.ones(size, int)
     if "user" in page:
         page["user"] = tally.users(page["user"], times)
     if clicks == "flags":
-        page["clicks"] = click_flags(page["clicks"], tally, rows, times)
+        page["clicks"] = _click_flags(page["clicks"], tally, rows, times)
     else:
         page["clicks"] = tally.pages(page["documents"], page["clicks"], rows.before, times)
     return conform(pa.RecordBatch.from_pydict(page), rows.path, rows.before)
@@ -92,6 +93,8 @@ def _conformed(
 def _unpadded(page: dict) -> dict:
     """The columns without the documents 0, with which CLAX pads its pages."""
     lists = {name: each for name, each in page.items() if hasattr(each, "value_lengths")}
+    if "documents" not in lists or not pa.types.is_integer(lists["documents"].type.value_type):
+        return page
     lengths = lists["documents"].value_lengths()
     if not all(each.value_lengths().equals(lengths) for each in lists.values()):
         return page
@@ -104,11 +107,10 @@ def _unpadded(page: dict) -> dict:
     }
 
 
-def click_flags(column: pa.Array, tally: Tally, rows: Rows, times: np.ndarray | int = 1):
+def _click_flags(column: pa.Array, tally: Tally, rows: Rows, times: np.ndarray) -> pa.Array:
     # The row in a message is that of the page, not the place among all clicks.
     inside, lengths = rows.inside(column), column.value_lengths().to_numpy()
     values = inside.whole(column.flatten(), "clicks")
-    times = np.broadcast_to(times, len(column))
     tally.seen["pages"] += int(times.sum())
     flags = tally.numbers(values, inside.name, np.repeat(times, lengths))
     offsets = np.append(0, np.cumsum(lengths))

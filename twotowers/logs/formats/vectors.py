@@ -20,10 +20,10 @@ from twotowers.files.batches import placed_batches
 from twotowers.files.columns import Rows
 from twotowers.files.distinct import Seen, hashed
 from twotowers.files.rankings import Rankings
-from twotowers.logs.formats.pages import click_flags
+from twotowers.logs.formats.pages import conformed
 from twotowers.logs.layouts import named
 from twotowers.logs.log import in_page
-from twotowers.logs.sessions import Stream, conform
+from twotowers.logs.sessions import Stream
 from twotowers.logs.strays import Tally
 
 LAYOUT = "a row per result page, with a vector per document"
@@ -118,14 +118,9 @@ def _pages(files: list, tally: Tally) -> Iterator[pa.RecordBatch]:
             page = {ours: batch[theirs] for ours, theirs in names.items()}
             offsets, values = _vectors(page.pop(FEATURES), rows, width)
             width = values.shape[1]
-            rows.a_list(page[CLICKS], CLICKS)
             lists = pa.array(offsets, pa.int32())
-            page |= {
-                "query": page.get("query", pa.repeat(pa.scalar(0, pa.int64()), len(batch))),
-                "documents": pa.ListArray.from_arrays(lists, pa.array(numbers_of(values))),
-                CLICKS: click_flags(page[CLICKS], tally, rows),
-            }
-            yield conform(pa.RecordBatch.from_pydict(page), file, rows.before)
+            page["documents"] = pa.ListArray.from_arrays(lists, pa.array(numbers_of(values)))
+            yield conformed(page, len(batch), rows, tally)
 
 
 def _vectors(column: pa.Array, rows: Rows, width: int | None) -> tuple[np.ndarray, np.ndarray]:
