@@ -226,7 +226,7 @@ def test_wrong_annotations(tmp_path):
     with pytest.raises(InputError, match=r"label: row 3: -1 was found"):
         read_annotations(path)
     written(path, {**ANNOTATED, "query_no": [0, 0, 2, 2, 0]})
-    with pytest.raises(InputError, match=r"query_no: 0 was there before other queries"):
+    with pytest.raises(InputError, match=r"query_no: row 5: 0 was there before other queries"):
         read_annotations(path)
     with pytest.raises(InputError, match=r"label: the column is missing"):
         read_annotations(written(path, ROWS))

@@ -91,8 +91,15 @@ class _Rows:
             pa.RecordBatch.from_arrays(batch.columns, names=names)
             for batch in alike(self._checked())
         )
-        keys, ranked = [self.made[name] for name in self.keys], "position" in self.names
-        with closing(sorted_rows(rows, keys, ranked=ranked, path=self.path)) as tables:
+        tables = sorted_rows(
+            rows,
+            [self.made[name] for name in self.keys],
+            query=self.made["query"],
+            visit=() if self.page else [self.names["session"], self.names["query"]],
+            ranked="position" in self.names,
+            path=self.path,
+        )
+        with closing(tables):
             for _, table, at in whole_runs(tables, starts, self.path, "session", "page"):
                 yield self._pages(table, at)
 
@@ -171,14 +178,11 @@ class _Rows:
         if name == "user":
             found = self.tally.users(found)
             column = pc.coalesce(column, found.take(pa.array(page)))
-        visit = name == "query" and not self.page
-        both = [self.names[each] for each in ("session", "query")] if visit else []
         rows.check(
             pc.equal(column, found.take(pa.array(page))),
             name,
             lambda at: f"{column[at]} and {found[page[at]]} on one page",
-            "one value per page" + (f", of which {both[0]!r} has several" if visit else ""),
-            {"page": both} if visit else None,
+            "one value per page",
         )
         return found
 
