@@ -200,15 +200,14 @@ class ClickLog(Log):
             raise InputError(
                 f"they add up to {sum(shares.values()):g}", field="shares", expected="1"
             )
-        from twotowers.logs.observed_pages import divide  # here: a log is counted without it
+        # Here, because a log is counted without it.
+        from twotowers.logs.observed_pages import check_parts, divide
 
         if self.times is not None:
             times = stream("observed pages", seed).multinomial(self.times, [*shares.values()]).T
             parts = dict(zip(shares, times, strict=True))
-            for name in (name for name, own in parts.items() if not own.any()):
-                raise InputError(
-                    f"its pages leave none for {name!r}", path=self.source, field="split"
-                )
+            own = {name: rows.nonzero()[0] for name, rows in parts.items()}
+            check_parts(own, self.pages, self.source)
         else:
             divided = divide(self.pages, shares, seed=seed, path=str(self.source)).items()
             parts = {name: np.bincount(own, minlength=self.pages) > 0 for name, own in divided}

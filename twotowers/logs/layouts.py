@@ -66,21 +66,16 @@ what stands between words: `Search ID` and `searchId` are `search_id`."""
 SEARCHED = "quer|search|phrase|term|keyword"
 """Part of the names of columns of queries."""
 
-TABLES: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "pages": (("documents", "clicks"),),
-    "vectors": (("features", "clicks"),),
-    "cells": (
-        ("query", "document", "position", "impressions", "clicks"),
-        ("query", "document", "position", "clicks"),
-    ),
-    "rows": (
-        ("session", "query", "document", "position", "clicks"),
-        ("session", "query", "document", "clicks"),
-    ),
-}
-"""The columns that make a table a log of each format, by our names."""
-ORDER = (("pages", 0), ("vectors", 0), ("rows", 0), ("cells", 0), ("rows", 1), ("cells", 1))
-"""A table is the first of these that it has the columns of: with sessions, it is not counted."""
+TABLES = (
+    ("pages", ("documents", "clicks")),
+    ("vectors", ("features", "clicks")),
+    ("rows", ("session", "query", "document", "position", "clicks")),
+    ("cells", ("query", "document", "position", "impressions", "clicks")),
+    ("rows", ("session", "query", "document", "clicks")),
+    ("cells", ("query", "document", "position", "clicks")),
+)
+"""Formats, and columns by our names. A table is of the first format whose columns it has: with
+sessions, it is not counted."""
 RANKED = ("session", "position")
 """One of these tells where documents were shown."""
 OPTIONAL = {
@@ -161,7 +156,8 @@ def recognised(
     """The layout of a log; `columns`, our name -> the file's, as far as they are known."""
     given = dict(columns or {})
     first = files_of(path)[0]
-    known = format not in (None, *TABLES) and not given  # Its reader knows its columns, if any.
+    # Readers of other formats know their columns, if there are any.
+    known = format not in (None, *dict(TABLES)) and not given
     if known or not (is_table(first) or (is_json(first) and _is_rows(first))):
         return Layout(format or _of_text(first), given)
     names = column_names(first)
@@ -173,9 +169,8 @@ def recognised(
             expected = nearest(theirs, names)
             raise InputError(f"there is no column {theirs!r}", path=first, expected=expected)
     known = {**usual(names), **given}
-    candidates = [(name, TABLES[name][at]) for name, at in ORDER if format in (None, name)]
-    for name, wanted in candidates:
-        if set(wanted) <= set(known):
+    for name, wanted in TABLES:
+        if format in (None, name) and set(wanted) <= set(known):
             own = [*wanted, *(each for each in OPTIONAL.get(name, ()) if each in known)]
             read = {ours: known[ours] for ours in own} | given
             if name not in ("rows", "pages"):
@@ -302,7 +297,7 @@ def _is_rows(path: Path) -> bool:
     if not isinstance(first, dict) or {"action_name", "query_response_hit_ids"} & {*first}:
         return False
     known = {*usual(first)}
-    return any(set(wanted) <= known for each in TABLES.values() for wanted in each)
+    return any(set(wanted) <= known for _, wanted in TABLES)
 
 
 def _check_ubi(path: Path) -> None:

@@ -115,16 +115,17 @@ def divide(
     pages: int, shares: Mapping[str, float], *, seed: int, path: str | Path
 ) -> dict[str, np.ndarray]:
     """Divide pages at random: the rows of each split, in order."""
-    order, divided_rows = stream("observed pages", seed).permutation(pages), {}
-    ends = np.round(np.cumsum([0, *shares.values()]) * pages).astype(int)
-    for split, start, end in zip(shares, ends, ends[1:], strict=False):
-        rows = np.sort(order[start:end])
-        if not len(rows):
-            raise InputError(
-                f"its {pages} pages leave none for {split!r}", path=path, field="split"
-            )
-        divided_rows[split] = rows
+    order = stream("observed pages", seed).permutation(pages)
+    ends = np.round(np.cumsum(list(shares.values()))[:-1] * pages).astype(int)
+    divided_rows = dict(zip(shares, map(np.sort, np.split(order, ends)), strict=True))
+    check_parts(divided_rows, pages, path)
     return divided_rows
+
+
+def check_parts(divided_rows: Mapping[str, np.ndarray], pages: int, path: object) -> None:
+    """Raise InputError for a split of so many pages that has none."""
+    for split in (split for split, rows in divided_rows.items() if not len(rows)):
+        raise InputError(f"its {pages} pages leave none for {split!r}", path=path, field="split")
 
 
 def divide_parts(
@@ -163,11 +164,8 @@ def divide_parts(
         if portion.clicks is not None:
             low, high = portion.clicks
             rows = rows[(clicks[rows] >= low) & (clicks[rows] <= high)]
-        if not len(rows):
-            raise InputError(
-                f"its {len(part)} pages leave none for {split!r}", path=path, field="split"
-            )
         divided_rows[split] = rows
+    check_parts(divided_rows, len(part), path)
     return divided_rows
 
 
