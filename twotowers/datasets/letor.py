@@ -91,5 +91,5 @@ def _grouped(query: np.ndarray, label: np.ndarray, features: np.ndarray) -> Rank
             column[order] for column in (query, label, features, place)
         )
     starts = np.flatnonzero(np.diff(place, prepend=-1))
-    document = np.arange(len(place)) - np.repeat(starts, np.diff(starts, append=len(place)))
-    return Rankings(query, document.astype(np.int32), label, features)
+    lengths = np.diff(starts, append=len(place))
+    return Rankings.of_lists(lengths, label, features, query[starts])

@@ -41,6 +41,19 @@ class Rankings:
     label: np.ndarray
     features: np.ndarray
 
+    @classmethod
+    def of_lists(
+        cls,
+        lengths: np.ndarray,
+        label: np.ndarray,
+        features: np.ndarray,
+        ids: np.ndarray | None = None,
+    ) -> Rankings:
+        """Rows of whole lists [queries], with ids or numbers from 0, in the order of the source."""
+        first = np.repeat(np.cumsum(lengths) - lengths, lengths)
+        query = np.repeat(np.arange(len(lengths)) if ids is None else ids, lengths)
+        return cls(query, (np.arange(len(query)) - first).astype(np.int32), label, features)
+
     @property
     def offsets(self) -> np.ndarray:
         """[queries + 1] int64: rows offsets[i]:offsets[i + 1] belong to the i-th query."""

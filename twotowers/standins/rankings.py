@@ -53,13 +53,7 @@ def generate(name: str, split: str, *, queries: int, seed: int) -> Rankings:
         features[start:stop], label[start:stop] = values[: stop - start], labels[: stop - start]
         start = stop
     ids = part * QUERIES_PER_SPLIT + 1 + np.arange(queries, dtype=np.int64)
-    first = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return Rankings(
-        query=np.repeat(ids, lengths),
-        document=(np.arange(len(label)) - first).astype(np.int32),
-        label=label,
-        features=features,
-    )
+    return Rankings.of_lists(lengths, label, features, ids)
 
 
 def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> None:

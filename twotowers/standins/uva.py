@@ -147,13 +147,10 @@ def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> No
     if part == ANNOTATIONS:
         rng = stream(f"{NAME} annotations", seed)
         drawn = candidates(rng, size)
-        annotated = Rankings(
-            query=np.repeat(np.arange(size), CANDIDATES),
-            document=np.tile(np.arange(CANDIDATES, dtype=np.int32), size),
-            label=labels_of(drawn.relevance).ravel(),
-            features=features_of(rng, drawn.traits.reshape(-1, TRAITS)),
-        )
-        write_rankings(annotated, path)
+        labels = labels_of(drawn.relevance).ravel()
+        features = features_of(rng, drawn.traits.reshape(-1, TRAITS))
+        lengths = np.repeat(CANDIDATES, size)
+        write_rankings(Rankings.of_lists(lengths, labels, features), path)
     elif part == DOCUMENTS:
         write_documents(path, _documents(size, seed))
     else:

@@ -38,7 +38,6 @@ from twotowers.files.batches import column_names, opened_text, placed_batches
 from twotowers.files.columns import Rows, check_names, is_text, value_text, whole_runs, wrong_type
 from twotowers.files.distinct import Seen, hashed
 from twotowers.files.rankings import Rankings
-from twotowers.logs.log import in_page
 from twotowers.logs.sessions import Stream, check_free, conform
 from twotowers.logs.strays import Tally
 from twotowers.splits import ANNOTATIONS, part_of
@@ -167,12 +166,7 @@ def read_annotations(path: str | Path, *, columns: Sequence[str] | None = None) 
     query, expected = pa.array(np.concatenate(queries)), "the rows of a query one after the other"
     starts = Rows(path).runs(query, "query_no", expected, others="queries")
     lengths = np.diff(starts, append=len(query))
-    return Rankings(
-        query=np.repeat(np.arange(len(starts)), lengths),
-        document=in_page(lengths).astype(np.int32),
-        label=np.concatenate(labels),
-        features=np.concatenate(features),
-    )
+    return Rankings.of_lists(lengths, np.concatenate(labels), np.concatenate(features))
 
 
 def annotated_texts(path: str | Path) -> Iterator[pa.RecordBatch]:

@@ -22,7 +22,6 @@ from twotowers.files.distinct import Seen, hashed
 from twotowers.files.rankings import Rankings
 from twotowers.logs.formats.pages import conformed
 from twotowers.logs.layouts import named
-from twotowers.logs.log import in_page
 from twotowers.logs.sessions import Stream
 from twotowers.logs.strays import Tally
 
@@ -93,13 +92,7 @@ def read_annotations(path: str | Path, *, columns: Mapping[str, str] | None = No
             features.append(values)
     if not lengths:
         raise InputError("there is no query", path=path, expected="a row per query")
-    length = np.concatenate(lengths)
-    return Rankings(
-        query=np.repeat(np.arange(len(length)), length),
-        document=in_page(length).astype(np.int32),
-        label=np.concatenate(labels),
-        features=np.concatenate(features),
-    )
+    return Rankings.of_lists(*map(np.concatenate, (lengths, labels, features)))
 
 
 def numbers_of(vectors: np.ndarray) -> np.ndarray:
