@@ -45,6 +45,9 @@ def test_a_page_that_lists_a_document_twice_is_left_out_and_counted(tmp_path):
     assert [page["clicks"] for page in found] == [[False, True]]
     assert seen["pages_left_out"] == 1
     assert "record 1: 5 is listed twice" in str(refused(sample, "yandex", repeats="error"))
+    sample.write_text("1_0\t5,6 : 5; 1_0\t5,6 : 6 , 6")
+    repeated = refused(sample, "yandex", repeats="error")
+    assert "record 2: a document is clicked more than once" in str(repeated)
 
 
 def test_tabs_at_the_end_of_a_line_are_no_ids(tmp_path):
@@ -67,18 +70,3 @@ def test_tabs_at_the_end_of_a_line_are_no_ids(tmp_path):
 def test_wrong_lines_are_named(tmp_path, lines, line, field):
     error = refused(write_wscd_text(tmp_path, *lines), "wscd")
     assert (error.line, error.field) == (line, field)
-
-
-def test_yandex_pages_in_chunks(tmp_path, monkeypatch):
-    path = tmp_path / "sample"
-    path.write_text("1_2\t30,10 : 10 , 10 , 99;\n1_2\t5 :;2_0\t10 : 10")
-    whole = taken(path, "yandex")
-    assert [(p["query"], p["documents"], p["clicks"]) for p in whole[0]] == [
-        (10_002, [30, 10], [False, True]),
-        (10_002, [5], [False]),
-        (20_000, [10], [True]),
-    ]
-    assert whole[1] == {"pages": 3, "clicks": 4, "repeated_clicks": 1, "clicks_off_page": 1}
-    monkeypatch.setattr("twotowers.logs.formats.yandex.CHUNK", 3)
-    assert taken(path, "yandex") == whole
-    assert "record 1: a document is clicked" in str(refused(path, "yandex", repeats="error"))

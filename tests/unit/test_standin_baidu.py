@@ -11,9 +11,10 @@ from twotowers.standins.baidu_files import (
     EMPTY,
     PLAIN,
     SEARCHED,
+    annotation_rows,
     log_rows,
-    write_annotations,
     write_log,
+    write_rows,
 )
 
 LAW = Law.read()
@@ -29,7 +30,7 @@ def pages():
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("baidu")
     write_log(folder, World(400, 1, LAW))
-    write_annotations(folder / "validation.feather", World(400, 1, LAW), 20)
+    write_rows(folder / "validation.feather", annotation_rows(World(400, 1, LAW), 20))
     return folder
 
 

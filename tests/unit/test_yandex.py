@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.logs import YANDEX, needs_yandex
 from tests.streams import cells_of, counts_by_cell, seen
 from twotowers.errors import InputError
+from twotowers.logs.formats import yandex
 from twotowers.logs.formats.yandex import read as read_yandex
 
 
@@ -34,10 +35,16 @@ results = st.tuples(
 
 
 @settings(max_examples=100)
-@given(st.lists(results, min_size=1, max_size=8), st.sampled_from(["; ", ";", "  ;  ", ";\n"]))
-def test_equals_a_naive_count(tmp_path_factory, pages, separator):
+@given(
+    st.lists(results, min_size=1, max_size=8),
+    st.sampled_from(["; ", ";", "  ;  ", ";\n"]),
+    st.sampled_from([3, yandex.CHUNK]),
+)
+def test_equals_a_naive_count(tmp_path_factory, pages, separator, chunk):
     text = separator.join(record(*each) for each in pages) + separator
-    log = cells_of(read_yandex(write(tmp_path_factory.mktemp("yandex"), text)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yandex, "CHUNK", chunk)
+        log = cells_of(read_yandex(write(tmp_path_factory.mktemp("yandex"), text)))
     shown, clicked = Counter(), Counter()
     off = repeated = 0
     for query, region, documents, clicks in pages:

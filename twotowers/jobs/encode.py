@@ -32,8 +32,8 @@ from twotowers.randomness import stream
 from twotowers.standins.baidu import POSITIONS, World
 from twotowers.standins.baidu_files import (
     SEARCHED,
+    annotation_rows,
     log_rows,
-    write_annotations,
     write_log,
     write_rows,
 )
@@ -70,7 +70,7 @@ def encode(
     with TemporaryDirectory(dir=Path(documents).parent) as folder:
         log, judged = Path(folder) / "part-*_split-0.feather", Path(folder) / "annotations.feather"
         write_log(folder, world)
-        write_annotations(judged, world, queries)
+        write_rows(judged, annotation_rows(world, queries))
         vectors: Callable = partial(tokens_of, length=encoder.length)
         losses = np.zeros((0, 2))
         if encoder.steps:

@@ -50,11 +50,6 @@ def write_log(folder: str | Path, world: World, *, columns: str = TEXTS) -> None
         write_rows(Path(folder) / f"part-{part}_split-0.feather", log_rows(world, part, columns))
 
 
-def write_annotations(path: str | Path, world: World, queries: int) -> None:
-    """Write one file of annotated queries."""
-    write_rows(path, annotation_rows(world, queries))
-
-
 def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -> None:
     """Write one part of the data set as the pipeline keeps it, through the files and their reader.
 
@@ -65,7 +60,7 @@ def write_part(path: str | Path, part: str, world: World, *, queries: int = 0) -
     with TemporaryDirectory(dir=Path(path).parent) as folder:
         if part == "annotations":
             judged = Path(folder) / "validation.feather"
-            write_annotations(judged, world, queries)
+            write_rows(judged, annotation_rows(world, queries))
             write_rankings(baidu.read_annotations(judged), path)
             return
         files = Path(folder) / "part-*_split-0.feather"
