@@ -29,7 +29,7 @@ from scipy.special import expit, ndtr, ndtri
 from twotowers.errors import check_choice
 from twotowers.randomness import hashed, key_of, normals, stream, uniforms
 from twotowers.standins.baidu_texts import topic_of
-from twotowers.standins.users import PageLaw, clicks_of
+from twotowers.standins.users import Candidates, PageLaw, clicks_of, mixed
 
 NAME = "baidu_mlm"
 CANDIDATES = 55
@@ -109,21 +109,6 @@ class Law(PageLaw):
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Documents of queries, [queries, candidates], with traits match, topic, style, form of each.
-
-    Relevance, attraction, satisfaction and score have variance 1; relevance about the query's own
-    level.
-    """
-
-    traits: np.ndarray
-    relevance: np.ndarray
-    attraction: np.ndarray
-    satisfaction: np.ndarray
-    score: np.ndarray
-
-
-@dataclass(frozen=True)
 class Pages:
     """Some pages, in the order of the log: arrays [pages, POSITIONS].
 
@@ -191,7 +176,7 @@ class World:
         return (self.law.head * self.sessions * np.expm1(share * most)).astype(np.int64)
 
     def candidates(self, query: np.ndarray, number: int = CANDIDATES) -> Candidates:
-        """The first documents of some queries."""
+        """The first documents of some queries, whose traits are match, topic, style and form."""
         slot = np.arange(number)
 
         def normal(purpose: str) -> np.ndarray:
@@ -199,17 +184,18 @@ class World:
 
         law = self.law
         match, topic, style, form = (normal(name) for name in ("match", "topic", "style", "form"))
-        relevance = _mixed([(law.match, worth(match)), (law.topic, topic)], normal("relevance"))
-        appeal = _mixed([(law.style, style)], normal("appeal"))
+        relevance = mixed([(law.match, worth(match)), (law.topic, topic)], normal("relevance"))
+        appeal = mixed([(law.style, style)], normal("appeal"))
         both = law.agreement**2
-        attraction = _mixed([(both, relevance)], appeal)
+        attraction = mixed([(both, relevance)], appeal)
         own = normals(self.key("among"), query)[:, None]
+        ranked = [(law.ranked**2, attraction), (law.form, form)]
         return Candidates(
-            np.stack([match, topic, style, form], axis=-1),
-            relevance + np.float32(law.among) * own,
-            attraction,
-            _mixed([(both, relevance)], normal("satisfaction")),
-            _mixed([(law.ranked**2, attraction), (law.form, form)], normal("production")),
+            traits=np.stack([match, topic, style, form], axis=-1),
+            relevance=relevance + np.float32(law.among) * own,
+            attraction=attraction,
+            satisfaction=mixed([(both, relevance)], normal("satisfaction")),
+            score=mixed(ranked, normal("production")),
         )
 
     def promise(self, traits: np.ndarray) -> np.ndarray:
@@ -224,7 +210,7 @@ class World:
         """[queries] z - 1, with mean 0 and variance 1."""
         of_topic = normals(self.key("warmth of topics"), topic_of(self.seed, query))
         own = normals(self.key("warmth"), query)
-        return -np.log(ndtr(-_mixed([(self.law.known, of_topic)], own).astype(float))) - 1
+        return -np.log(ndtr(-mixed([(self.law.known, of_topic)], own).astype(float))) - 1
 
     def layout(self, query: np.ndarray) -> np.ndarray:
         """[queries, POSITIONS] bool: where a query's page has a document."""
@@ -340,12 +326,3 @@ def worth(match: np.ndarray) -> np.ndarray:
     It is 1 - (1 - u)^2 for the rank u of the match, from 0 to 1, less 2/3, times sqrt(45) / 2.
     """
     return (np.sqrt(11.25) * (1 / 3 - (1 - ndtr(match)) ** 2)).astype(np.float32)
-
-
-def _mixed(parts: list[tuple[float, np.ndarray]], rest: np.ndarray) -> np.ndarray:
-    """Variance 1, of which each part has its share, and the rest what is left."""
-    left = 1 - sum(share for share, _ in parts)
-    total = np.float32(np.sqrt(max(left, 0))) * rest
-    for share, each in parts:
-        total = total + np.float32(np.sqrt(share)) * each
-    return total

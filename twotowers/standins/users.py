@@ -70,6 +70,30 @@ class PageLaw:
         return cls(**{**law, "users": Users(**law["users"])})
 
 
+@dataclass(frozen=True, kw_only=True)
+class Candidates:
+    """Documents of queries among which a production ranker chooses, [queries, candidates].
+
+    Relevance, attraction, satisfaction and score have variance 1; relevance about the query's own
+    level. `traits` are [queries, candidates, traits].
+    """
+
+    traits: np.ndarray
+    relevance: np.ndarray
+    attraction: np.ndarray
+    satisfaction: np.ndarray
+    score: np.ndarray
+
+
+def mixed(parts: list[tuple[float, np.ndarray]], rest: np.ndarray) -> np.ndarray:
+    """Variance 1, of which each part has its share, and the rest what is left."""
+    left = 1 - sum(share for share, _ in parts)
+    total = np.float32(np.sqrt(max(left, 0))) * rest
+    for share, each in parts:
+        total = total + np.float32(np.sqrt(share)) * each
+    return total
+
+
 def clicks_of(
     rng: np.random.Generator, attracts: np.ndarray, satisfies: np.ndarray, users: Users
 ) -> np.ndarray:

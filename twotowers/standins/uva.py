@@ -28,7 +28,7 @@ from twotowers.logs.described import write_documents
 from twotowers.logs.sessions import page_batch, write_sessions
 from twotowers.randomness import stream
 from twotowers.splits import ANNOTATIONS, DOCUMENTS, LOG
-from twotowers.standins.users import LENGTH, PageLaw, clicks_of
+from twotowers.standins.users import LENGTH, Candidates, PageLaw, clicks_of, mixed
 from twotowers.standins.vectors import signal_of_traits
 
 NAME, WHOLE = "baidu_ultr_uva", "baidu_ultr"
@@ -74,53 +74,38 @@ SIGNAL_MEAN, SIGNAL_SD = -0.401, 1.328
 """Of `signal_of_traits`, of normal traits."""
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """All documents of some queries.
+@dataclass(frozen=True, kw_only=True)
+class Drawn(Candidates):
+    """Of them `signal`, what columns carry of relevance, has variance 1, too."""
 
-    Attributes:
-        traits: [queries, CANDIDATES, TRAITS].
-        signal: [queries, CANDIDATES] what columns carry of relevance, with variance 1.
-        relevance, attraction, satisfaction, score: [queries, CANDIDATES], with variance 1 about
-            the query's offset.
-    """
-
-    traits: np.ndarray
     signal: np.ndarray
-    relevance: np.ndarray
-    attraction: np.ndarray
-    satisfaction: np.ndarray
-    score: np.ndarray
 
 
-def candidates(rng: np.random.Generator, queries: int, law: Law = LAW) -> Candidates:
+def candidates(rng: np.random.Generator, queries: int, law: Law = LAW) -> Drawn:
     """Draw queries with their documents."""
     shape = queries, CANDIDATES
 
     def normal(*more: int) -> np.ndarray:
         return rng.standard_normal((*shape, *more), np.float32)
 
-    def mixed(share: float, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Variance 1, of which the first has that share."""
-        return np.float32(share**0.5) * one + np.float32((1 - share) ** 0.5) * other
-
     own = rng.standard_normal((queries, 1, TRAITS), np.float32)
-    traits = mixed(law.likeness, np.broadcast_to(own, (*shape, TRAITS)), normal(TRAITS))
+    alike = np.broadcast_to(own, (*shape, TRAITS))
+    traits = mixed([(law.likeness, alike)], normal(TRAITS))
     half = TRAITS // 2
     signal, charm = (
         ((signal_of_traits(part.reshape(-1, half)) - SIGNAL_MEAN) / SIGNAL_SD).reshape(shape)
         for part in (traits[..., :half], traits[..., half:])
     )
-    relevance = mixed(law.predictable, signal, normal())
-    appeal = mixed(law.appealing, charm, normal())
+    relevance = mixed([(law.predictable, signal)], normal())
+    appeal = mixed([(law.appealing, charm)], normal())
     both = law.agreement**2
-    return Candidates(
-        traits,
-        signal,
-        relevance + law.among * rng.standard_normal((queries, 1), np.float32),
-        mixed(both, relevance, appeal),
-        mixed(both, relevance, normal()),
-        mixed(law.ranked, mixed(both, signal, charm), normal()),
+    return Drawn(
+        traits=traits,
+        signal=signal,
+        relevance=relevance + law.among * rng.standard_normal((queries, 1), np.float32),
+        attraction=mixed([(both, relevance)], appeal),
+        satisfaction=mixed([(both, relevance)], normal()),
+        score=mixed([(law.ranked, mixed([(both, signal)], charm))], normal()),
     )
 
 
