@@ -170,7 +170,7 @@ def by_user(curve: Curve, log: ClickLog, bias: Sequence[str]) -> Curve:
     rows = pd.DataFrame(
         {
             "pair": counts.groups(["query", "document"])[0],
-            "factor": counts.numbered(bias)[0],
+            "factor": counts.groups(bias)[0],
             "query": counts.columns["query"],
             "user": counts.columns[USER],
             "impressions": counts.impressions,

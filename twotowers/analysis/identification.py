@@ -186,7 +186,7 @@ def identify(
     if not counts.impressions.any():
         raise InputError("the log is empty: nothing was shown", path=log.source)
     number, _ = counts.groups(feature)
-    factor, first = counts.numbered(bias)
+    factor, first = counts.groups(bias)
     factors = _values(counts, first, bias)
     if len(factors) == 1:
         raise InputError(

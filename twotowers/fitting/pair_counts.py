@@ -141,7 +141,7 @@ class PairCounts:
         """
         counts = counts.count(["query", "document", *bias])
         pair, _ = counts.groups(["query", "document"])
-        factor, first = counts.numbered(bias)
+        factor, first = counts.groups(bias)
         own = counts.where(first)
         names = pa.table({name: own.values(name) for name in bias})
         shown, clicks = counts.impressions.astype(float), counts.clicks.astype(float)

@@ -124,7 +124,7 @@ class Counts:
         return self.ids[name].take(self.columns[name])
 
     def groups(self, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The combinations of the first columns.
+        """The combinations of some columns, in their order.
 
         Args:
             by: their names.
@@ -132,14 +132,6 @@ class Counts:
         Returns:
             [rows] the number of the row's combination, from 0; and the first row of each.
         """
-        new = np.zeros(len(self), bool)
-        new[:1] = True
-        for name in by:
-            new[1:] |= self.columns[name][1:] != self.columns[name][:-1]
-        return np.cumsum(new) - 1, np.flatnonzero(new)
-
-    def numbered(self, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """What `groups` gives, for any columns: combinations are numbered in their order."""
         own = {name: self.columns[name] for name in by}
         _, first, number = np.unique(key_of(own, self.ids), return_index=True, return_inverse=True)
         return number, first
