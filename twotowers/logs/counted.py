@@ -236,11 +236,8 @@ def added_up(columns, shown, clicks, ids) -> Part:
 
 def block_keys(block: Block, columns: Columns) -> np.ndarray:
     """[shown] keys of the columns."""
-    keys = np.zeros(len(block.click), np.int64)
-    for ids, values in columns.values():
-        keys *= ids.size
-        keys += values(block)
-    return keys
+    ids = {name: each for name, (each, _) in columns.items()}
+    return key_of({name: values(block) for name, (_, values) in columns.items()}, ids)
 
 
 def weighed(blocks: Sequence[Block], columns: Columns) -> Part:
