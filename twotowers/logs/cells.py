@@ -78,12 +78,7 @@ class Lookup:
 
     def pairs(self, query: np.ndarray, document: np.ndarray) -> np.ndarray:
         """[rows] numbers of the pairs with these ids."""
-        # Rows of a pair are often contiguous. Each run of rows needs one look-up.
-        changes = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
-        starts = np.flatnonzero(np.concatenate([[True], changes])[: len(query)])
-        key = _keys(query[starts], document[starts])
-        place = np.searchsorted(self._key, key)
-        return np.repeat(self._order[place], np.diff(starts, append=len(query)))
+        return self._order[np.searchsorted(self._key, _keys(query, document))]
 
 
 def _keys(query: np.ndarray, document: np.ndarray) -> np.ndarray:
