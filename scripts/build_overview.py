@@ -6,8 +6,7 @@ import pandas as pd
 
 from scripts.runner import job
 from twotowers.files.artefacts import atomic
-from twotowers.report.overview import summaries, write_overview, write_scales
-from twotowers.report.paper_page import CLAIM_COLUMNS
+from twotowers.report.pages import CLAIM_COLUMNS, summaries, write_overview, write_scales
 
 
 @job

@@ -10,8 +10,7 @@ import yaml
 from scripts.runner import job
 from twotowers.claims.gates import lines
 from twotowers.claims.recorded import read_recorded
-from twotowers.report.overview import write_overview
-from twotowers.report.paper_page import write_paper
+from twotowers.report.pages import write_overview, write_paper
 from twotowers.workflow.records import cost
 
 YAML = {"sort_keys": False, "default_flow_style": None, "width": 88}

@@ -19,7 +19,7 @@ from twotowers.claims.recorded import write_recorded
 from twotowers.errors import InputError
 from twotowers.files.artefacts import atomic
 from twotowers.files.yamls import read_yaml
-from twotowers.report.paper_page import SUMMARY
+from twotowers.report.pages import SUMMARY
 from twotowers.report.words import seed_range
 from twotowers.root import ROOT
 from twotowers.workflow.records import processor

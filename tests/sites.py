@@ -15,8 +15,7 @@ from twotowers.report import figures
 from twotowers.report.comparison import SOURCES
 from twotowers.report.drawings import position_bias
 from twotowers.report.latex import booktabs
-from twotowers.report.overview import write_overview, write_scales
-from twotowers.report.paper_page import CLAIM_COLUMNS, write_paper
+from twotowers.report.pages import CLAIM_COLUMNS, write_overview, write_paper, write_scales
 
 TEMPERATURES = (0, 0.333, 0.666, 1)
 SETTINGS = ("misfit-linear", "misfit-omitted", "misfit-expert")

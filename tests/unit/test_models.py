@@ -21,7 +21,9 @@ from twotowers.towers.two_towers import two_towers
 
 MODELS = [
     model
-    for model in (each.holds() for each in components("models").values() if not each.pages)
+    for model in (
+        each.holds() for each in components("models").values() if issubclass(each.holds, CellModel)
+    )
     # Those of two towers; test_page_models.py has the others.
     if "attraction" in model.parts
 ]

@@ -26,8 +26,7 @@ from twotowers.errors import InputError
 from twotowers.report.comparison import side_by_side
 from twotowers.report.evidence import GATED, LEFT_OUT, OPEN, UNASKED
 from twotowers.report.latex import booktabs
-from twotowers.report.overview import write_overview, write_scales
-from twotowers.report.paper_page import write_paper
+from twotowers.report.pages import write_overview, write_paper, write_scales
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="504pt" height="198pt" viewBox="0 0 504 198"/>'
 HOSTILE = "<script>alert('x')</script>\"&{{ 7 * 7 }}"

@@ -237,24 +237,19 @@ def judge(claim: Claim, results: pd.DataFrame) -> Judgement:
         return Judgement(UNDECIDED, reason=str(few), cause=RUNS)
 
 
-def outcome(claim: Claim, pairs: Iterable[tuple[Condition, object]]) -> Judgement:
+def outcome(claim: Claim, pairs: Sequence[tuple[Condition, object]]) -> Judgement:
     """The judgement on what a judge measured."""
-    pairs = list(pairs)
-    verdict, reason = verdict_of(pairs)
-    return Judgement(verdict, claim.measured(pairs), reason)
-
-
-def verdict_of(pairs: Iterable[tuple[Condition, object]]) -> tuple[str, str]:
-    """The verdict on what a judge measured, and its reason."""
-    pairs = list(pairs)
-    failed = [each for each, measured in pairs if each.judged and not each.met_by(measured)]
+    text = claim.measured(pairs)
+    failed = [pair for pair in pairs if pair[0].judged and not pair[0].met_by(pair[1])]
+    conditions = [condition for condition, _ in failed]
     if not failed:
-        return REPRODUCED, ""
-    if all(condition.otherwise for condition in failed):
-        return NOT_TESTABLE, failed[0].otherwise
-    if all(each.finds_nothing(measured) for each, measured in pairs if each in failed):
-        return UNDECIDED, "open: " + "; ".join(f"{each.words} (it is not)" for each in failed)
-    return CONTRADICTED, failing(failed)
+        return Judgement(REPRODUCED, text)
+    if all(each.otherwise for each in conditions):
+        return Judgement(NOT_TESTABLE, text, conditions[0].otherwise)
+    if all(each.finds_nothing(measured) for each, measured in failed):
+        reasons = (f"{each.words} (it is not)" for each in conditions)
+        return Judgement(UNDECIDED, text, f"open: {'; '.join(reasons)}")
+    return Judgement(CONTRADICTED, text, failing(conditions))
 
 
 def failing(conditions: Iterable[Condition]) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -99,19 +100,13 @@ class Condition:
         other direction. With `of`, `measured` is a tuple with the value that the threshold is a
         multiple of.
         """
-        values, unit = self._parted(measured)
         if self.relation in STEPS:
-            values = values if isinstance(values, pd.DataFrame) else _cells(values)
+            values = measured if isinstance(measured, pd.DataFrame) else _cells(measured)
             return STEPS[self.relation] * _cells(values.diff().iloc[1:])
-        cells = _cells(values)
+        cells, unit = self._cells(measured)
         if not self.relation:
             return pd.Series(np.where(cells.astype(bool), np.inf, -np.inf), cells.index)
-        if self.of:
-            shape = np.shape(values) or (1,)
-            threshold = self.threshold * np.broadcast_to(np.asarray(unit, float), shape).ravel()
-        else:
-            threshold = self.threshold
-        return self._slack_to(threshold, cells.astype(float))
+        return self._slack_to(self.threshold * unit, cells.astype(float))
 
     def _slack_to(self, threshold, values):
         """The signed distance of values to a threshold, as `slack` has it."""
@@ -142,23 +137,21 @@ class Condition:
         self, measured: ArrayLike | tuple[ArrayLike, ArrayLike], names: Names | None = None
     ) -> str:
         """What was measured, as a text: a few values with their labels, or the range of many."""
-        values, unit = self._parted(measured)
-        cells = _cells(values)
+        cells, unit = self._cells(measured)
         about = self.quantity.rstrip(",")
         if cells.dtype == bool:
             return f"{about}: {'yes' if cells.all() else 'no'}"
         texts = pd.Series([self._written(value) for value in cells], cells.index, dtype=object)
-        if self.of:
-            units = np.broadcast_to(np.asarray(unit, float), np.shape(values) or (1,)).ravel()
-            if len(set(units)) > 1 or len(cells) == 1:
-                texts += [f" against {self._written(one)}" for one in units]
+        alike = self.of and len(set(unit)) == 1 and len(cells) > 1
+        if self.of and not alike:
+            texts += [f" against {self._written(one)}" for one in unit]
         labels = [_label(label, cells.index.names, names or {}) for label in cells.index]
         said = [
             f"{text} ({label})" if label else text
             for text, label in zip(texts, labels, strict=True)
         ]
-        if self.of and len(set(units)) == 1 and len(cells) > 1:
-            about += f", against {self._written(units[0])},"
+        if alike:
+            about += f", against {self._written(unit[0])},"
         if len(said) <= MOST:
             return f"{about} = {', '.join(said)}"
         # Pairs are ranked by how far they are from breaking the condition.
@@ -169,13 +162,16 @@ class Condition:
         more = f", {failing} of {len(slack)} against it" if failing else ""
         return f"{about} = {ends}{more}"
 
-    def _parted(self, measured) -> tuple:
-        """The values, and what the threshold is a multiple of."""
-        value, unit = measured if self.of else (measured, 1)
+    def _cells(self, measured) -> tuple[pd.Series, Any]:
+        """The values, and of each what the threshold is a multiple of; 1 of all."""
+        if not self.of:
+            return _cells(measured), 1
+        value, unit = measured
         if np.ndim(value) == 0 < np.ndim(unit):
-            units = _cells(unit)
-            return pd.Series(value, units.index), units
-        return value, unit
+            unit = _cells(unit)
+            value = pd.Series(value, unit.index)
+        units = np.broadcast_to(np.asarray(unit, float), np.shape(value) or (1,))
+        return _cells(value), units.ravel()
 
     def _written(self, value: float) -> str:
         """With so many digits that a text is on the same side of the threshold as the value."""

@@ -88,14 +88,6 @@ class Component:
         """The class of a click model's constants, each of which may be lanes."""
         return self._options(several=True)
 
-    @cached_property
-    def several(self) -> list[str]:
-        """The options that may be lanes."""
-        from twotowers.towers.lane import OneOrSeveral
-
-        fields = self.options.model_fields.items()
-        return [name for name, each in fields if OneOrSeveral in map(type, each.metadata)]
-
     def _options(self, several: bool) -> type[Config]:
         # A base installation, which finds click models, has no pydantic.
         from pydantic import create_model
@@ -116,18 +108,6 @@ class Component:
                     default = ... if each.default is each.empty else each.default
                     options[name] = (Lanes[own] if several else own), default  # pyrefly: ignore
         return create_model(self.name, __base__=Options, **options)
-
-    def build(self) -> Any:
-        """A click model with its defaults."""
-        for name, each in inspect.signature(self.holds).parameters.items():
-            if each.default is each.empty:
-                raise InputError(f"{self.name!r} needs {name!r}")
-        return self.holds()
-
-    @property
-    def pages(self) -> bool:
-        """Whether a click model needs whole pages. The others need cells only."""
-        return not issubclass(self.holds, import_module("twotowers.models.protocol").CellModel)
 
 
 def find(family: str, name: Any, paper: str | None = None, root: Path = ROOT) -> Component:
@@ -227,6 +207,10 @@ def _module(path: Path) -> ModuleType:
     return import_module(".".join(parts[place:]))
 
 
-def build_model(name: str) -> Any:
-    """A click model with its defaults."""
-    return find("models", name).build()
+def build_model(name: Any) -> Any:
+    """A click model, by its name or class, with its defaults."""
+    own = find("models", name)
+    for parameter, each in inspect.signature(own.holds).parameters.items():
+        if each.default is each.empty:
+            raise InputError(f"{own.name!r} needs {parameter!r}")
+    return own.holds()

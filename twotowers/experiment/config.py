@@ -15,12 +15,12 @@ from twotowers.experiment.fields import (
     Listed,
     Options,
     Positive,
+    Scale,
     Share,
     below,
     config_error,
     read,
 )
-from twotowers.experiment.items import Scale
 from twotowers.logs.opening import FORMATS as LOGS
 from twotowers.logs.opening import further_of
 from twotowers.splits import SPLITS

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -111,6 +111,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 """A share, in [0, 1]."""
 NotNegative = Annotated[float, Field(ge=0)]
 Above0 = Annotated[float, Field(gt=0)]
+Scale = Literal["smoke", "laptop", "paper"]
 
 
 def declare(section: str) -> AfterValidator:

@@ -71,6 +71,14 @@ class Log(Config):
     """Whether it has simulated users, whose truth is known."""
     RANKED: ClassVar[bool] = False
     """Whether a ranker sorted lists that are given, whose places have context types."""
+    has_pages: ClassVar[Any] = False
+    """Whether it keeps what shared a page."""
+    has_gaps: ClassVar[Any] = False
+    """Whether a page may show no document at a position above others."""
+    has_features: ClassVar[Any] = False
+    """Whether towers may read features of its documents."""
+    same_queries: ClassVar[Any] = True
+    """Whether all splits ask the same queries, so that pairs recur."""
 
     name: str = Field("", exclude=True)
     """Its name in the paper."""
@@ -86,26 +94,6 @@ class Log(Config):
     def datasets(self) -> list[str]:
         """The data sets that it stands on; none if it is all simulated."""
         return []
-
-    @property
-    def has_pages(self) -> bool:
-        """Whether it keeps what shared a page."""
-        return False
-
-    @property
-    def has_gaps(self) -> bool:
-        """Whether a page may show no document at a position above others."""
-        return False
-
-    @property
-    def has_features(self) -> bool:
-        """Whether towers may read features of its documents."""
-        return False
-
-    @property
-    def same_queries(self) -> bool:
-        """Whether all splits ask the same queries, so that pairs recur."""
-        return True
 
     def has_factors(self, lanes: Mapping[str, Sequence]) -> bool:
         """Whether the chosen lanes have bias factors that are not positions."""
@@ -159,10 +147,6 @@ class Log(Config):
 
     def steps(self, splits: Mapping[str, Split], batch: int) -> int | None:
         """Steps of an epoch, if training does not say it; None for a pass over each lane's log."""
-        return None
-
-    def checkpoint(self, seed: int) -> str | None:
-        """A file that keeps the state of a training, by the fit's seed; None if nothing does."""
         return None
 
 

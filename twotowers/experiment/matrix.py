@@ -43,7 +43,7 @@ def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str,
     all_settings = {}
     for name, entry in settings.items():
         own = {name: entry}
-        if isinstance(entry, Mapping) and MATRIX in entry:
+        if MATRIX in entry:
             own = _product(name, dict(entry), partial(wrong_at, path, "settings", name))
         if twice := own.keys() & all_settings.keys():
             raise wrong_at(
@@ -53,25 +53,21 @@ def expanded(settings: Mapping[str, Any], path: Path | None = None) -> dict[str,
     return all_settings
 
 
-def name_products(raw: dict, path: Path) -> None:
+def name_products(raw: Mapping, path: Path) -> None:
     """Where an item or a scale names an entry with a matrix, it means all of its settings."""
     products = {
         name: list(expanded({name: entry}, path))
         for name, entry in raw.get("settings", {}).items()
-        if isinstance(entry, Mapping) and MATRIX in entry
+        if MATRIX in entry
     }
-    for item in raw["items"].values() if isinstance(raw.get("items"), Mapping) else ():
-        if isinstance(item, dict) and isinstance(item.get("needs"), list):
-            item["needs"] = [
-                each for need in item["needs"] for each in products.get(str(need), [need])
-            ]
-    for scale in raw["scales"].values() if isinstance(raw.get("scales"), Mapping) else ():
-        if isinstance(scale, dict) and isinstance(scale.get("settings"), Mapping):
-            scale["settings"] = {
-                each: change
-                for name, change in scale["settings"].items()
-                for each in products.get(name, [name])
-            }
+    for item in raw["items"].values():
+        item["needs"] = [each for need in item["needs"] for each in products.get(need, [need])]
+    for scale in raw["scales"].values():
+        scale["settings"] = {
+            each: change
+            for name, change in scale.get("settings", {}).items()
+            for each in products.get(name, [name])
+        }
 
 
 def _product(name: str, entry: dict[str, Any], wrong: Callable) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class ObservedLog(Log):
     """A data set of clicks. Each page goes to one split by chance, or by the part that it is in."""
 
     SIMULATED = False
+    has_pages = True
 
     origin: Literal["dataset"] = Field("dataset", alias="from")
     """The data set itself."""
@@ -76,10 +77,6 @@ class ObservedLog(Log):
     @property
     def datasets(self) -> list[str]:
         return [self.dataset]
-
-    @property
-    def has_pages(self) -> bool:
-        return True
 
     @property
     def has_gaps(self) -> bool:

@@ -85,8 +85,6 @@ class OwnLog(Log):
     """Whether pages beyond memory may be read while towers are trained."""
     pairs: bool = Field(False, exclude=True)
     """Whether a tower reads numbers of pairs beside one of features."""
-    kept: str | None = Field(None, exclude=True)
-    """A file that keeps the state of training; the seed is added to its name."""
     given: Any = Field(None, exclude=True)
     """The log and the table of features that Python holds; or both as they were read."""
 
@@ -154,9 +152,6 @@ class OwnLog(Log):
         train = splits["train"]
         units = len(train.sessions[0].query if train.sessions else train.where)
         return max((train.stream[0].units if train.stream else units) // batch, STEPS)
-
-    def checkpoint(self, seed: int) -> str | None:
-        return None if self.kept is None else f"{self.kept}.{seed}"
 
 
 def checked_positions(log: ClickLog, positions: int | None) -> int:

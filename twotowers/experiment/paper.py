@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.config import RunConfig
@@ -16,13 +16,14 @@ from twotowers.experiment.drawn_lists import DrawnLists
 from twotowers.experiment.fields import (
     Config,
     Distinct,
+    Listed,
     Positive,
     Seeds,
     config_error,
     declare,
     read,
 )
-from twotowers.experiment.items import Item
+from twotowers.experiment.items import Item, Study
 from twotowers.experiment.log import Log
 from twotowers.experiment.matrix import expanded, name_products, wrong_at
 from twotowers.experiment.observed import ObservedLog
@@ -31,7 +32,6 @@ from twotowers.experiment.parts import Tower
 from twotowers.experiment.ranked_lists import RankedLists
 from twotowers.experiment.settings import Setting
 from twotowers.experiment.simulated import Sessions, SimulatedLog
-from twotowers.experiment.studies import Study
 from twotowers.experiment.training import Ranker, Training
 from twotowers.files.yamls import line_of, read_yaml
 from twotowers.logs.opening import FORMATS
@@ -43,7 +43,8 @@ OVERRIDDEN = ("rankers", "training", "towers", "logs", "settings", "studies", "i
 `PaperFile` has them in this order (`declare` and `named` of `twotowers.experiment.fields`)."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 NAMES = "a name of a letter, then letters, digits, '.', '_' or '-'"
-"""Names of entries are parts of paths, and targets of a page's links."""
+NAMED = {"logs": "name", "settings": "name", "studies": "study", "items": "name"}
+"""Sections whose entries have their name as a key, and this key."""
 
 
 class Preparation(Config):
@@ -111,29 +112,9 @@ class Scales(Config):
     """What comes closest to the paper's own sizes."""
 
 
-def _each(given: Any, own: str, **more: Any) -> Any:
-    """The entries of a section, each with its name as the key `own`, and more keys for it to have
-    if it does not say."""
-    if not isinstance(given, Mapping):
-        return given
-    for name, entry in given.items():
-        if not NAME.fullmatch(str(name)):
-            raise config_error(f"{name!r} is not allowed", NAMES, str(name))
-        if isinstance(entry, Mapping) and own in entry:
-            raise config_error(
-                f"unknown setting {own!r}", "no name but the entry's", f"{name}.{own}"
-            )
-    return {
-        name: {own: name, **more, **entry} if isinstance(entry, Mapping) else entry
-        for name, entry in given.items()
-    }
-
-
-def _kind_of_log(given: Any) -> str:
+def _kind_of_log(given: Mapping) -> str:
     """The value of `from`. Given lists are drawn, or ranked where a data set has them."""
-    if isinstance(given, Log):
-        given = dict(given) | {"from": dict(given)["origin"]}
-    origin = given.get("from", "simulation") if isinstance(given, Mapping) else given
+    origin = given.get("from", "simulation")
     ranked = origin == "lists" and "dataset" in given
     return f"from: {origin}{', of a data set' if ranked else ''}"
 
@@ -147,20 +128,6 @@ AnyLog = Annotated[
     Discriminator(_kind_of_log),
 ]
 """A log of any kind. Its key `from` says where clicks come from."""
-
-
-def _logs(given: Any, info: ValidationInfo) -> Any:
-    """A log has the paper's number of positions, and a simulated one the sessions of the scale, if
-    it has none of its own."""
-    logs = _each(given, "name", positions=info.data.get("positions", 10))
-    sessions = (info.context or {}).get("sessions")
-    for log in logs.values() if sessions and isinstance(logs, Mapping) else ():
-        if isinstance(log, dict) and log.get("from", "simulation") == "simulation":
-            log.setdefault("sessions", sessions)
-    return logs
-
-
-Named = BeforeValidator(partial(_each, own="name"))
 
 
 class Brief(Config):
@@ -204,21 +171,43 @@ class PaperFile(Config):
         default={}, validate_default=True
     )
     """Relevance towers that settings may name."""
-    logs: Annotated[dict[str, AnyLog], BeforeValidator(_logs), declare("logs")] = Field(
-        default={}, validate_default=True
-    )
+    logs: Annotated[dict[str, AnyLog], declare("logs")] = Field(default={}, validate_default=True)
     """Click logs by name, simulated or real."""
-    settings: Annotated[dict[str, Setting], Named, declare("settings")] = Field(
+    settings: Annotated[dict[str, Setting], declare("settings")] = Field(
         default={}, validate_default=True
     )
     """Fits by name; each is one job per seed, with all its lanes. With `matrix`, values by key, an
     entry stands for all combinations; its name has the keys in braces."""
-    studies: Annotated[
-        dict[str, Study], BeforeValidator(partial(_each, own="study")), declare("studies")
-    ] = Field(default={}, validate_default=True)
+    studies: Annotated[dict[str, Study], declare("studies")] = Field(
+        default={}, validate_default=True
+    )
     """Experiments that fit no log."""
-    items: Annotated[dict[str, Item], Named]
+    items: dict[str, Item]
     """Tables and figures as printed, in the order of the page."""
+
+
+Entries = Annotated[dict[str, dict[str, Any]], Field(default={})]
+
+
+class _WithNeeds(Config):
+    model_config = ConfigDict(extra="allow")
+    needs: Listed[str]
+
+
+class Outline(Config):
+    """What a file must have before names and scales are filled in; `PaperFile` checks the rest."""
+
+    model_config = ConfigDict(extra="allow")
+
+    datasets: dict[str, dict[str, Any]]
+    scales: Scales
+    rankers: Entries
+    training: Entries
+    towers: Annotated[dict[str, Any], Field(default={})]
+    logs: Entries
+    settings: Entries
+    studies: Entries
+    items: dict[str, _WithNeeds]
 
 
 class Paper(PaperFile):
@@ -263,16 +252,16 @@ def load_paper(key: str, config: RunConfig, root: Path = ROOT) -> Paper:
         raise InputError(f"{key!r} is unknown", field="papers", expected=nearest(key, known))
     path = root / "papers" / key / "experiment.yaml"
     raw = read_yaml(path)
-    if "settings" in raw and isinstance(raw["settings"], Mapping):
-        name_products(raw, path)
-        raw["settings"] = expanded(raw["settings"], path)
+    read(Outline, raw, path=path)
+    name_products(raw, path)
+    raw["settings"] = expanded(raw.get("settings", {}), path)
     scale, needed = config.scale, _needed(raw)
     _overridden(raw, scale, path, least=config.seeds or 1)
+    _named(raw, path)
     replace = _replacements(raw, config, path)
-    at = _inner(raw, ["scales", scale])
-    context = {"paper": key, "root": root, "sessions": _inner(at, ["sessions"])}
+    _completed(raw["logs"], raw.get("positions", 10), raw["scales"][scale].get("sessions"))
     line = partial(_line, path, raw, scale)
-    file = read(PaperFile, raw, path=path, context=context, line=line)
+    file = read(PaperFile, raw, path=path, context={"paper": key, "root": root}, line=line)
     own = getattr(file.scales, scale)
     _check_sources(file.logs, config, path)
     for name in own.datasets or ():
@@ -297,77 +286,79 @@ def _undeclared(name: Any, known: Iterable[str], path: Path, *keys: str) -> Inpu
     return wrong_at(path, *keys, message=f"{name!r} is not declared", expected=expected)
 
 
-def _inner(content: Any, keys: Sequence[str]) -> Any:
-    """The value of nested keys; None where there is none."""
-    for key in keys:
-        content = content.get(key) if isinstance(content, Mapping) else None
-    return content
-
-
 def _line(path: Path, raw: Mapping, scale: str, keys: Sequence) -> int | None:
     """The line of a key: of the scale's value, where the scale has one in its place."""
-    own = ["scales", scale, *keys]
-    overridden = len(keys) > 2 and _inner(raw, own[:5]) is not None
-    return line_of(path, own if overridden else keys)
+    if len(keys) > 2 and keys[0] in OVERRIDDEN:
+        section, name, key = keys[:3]
+        if key in raw["scales"][scale].get(section, {}).get(name, {}):
+            keys = ["scales", scale, *keys]
+    return line_of(path, keys)
 
 
-def _needed(raw: dict) -> set[str]:
+def _needed(raw: Mapping) -> set[str]:
     """What items need at any scale, before one scale's values are put in place of others."""
-    places = [["items"], *(["scales", scale, "items"] for scale in Scales.model_fields)]
-    sections = [_inner(raw, place) for place in places]
-    entries = [entry for each in sections if isinstance(each, Mapping) for entry in each.values()]
-    needs = [_inner(entry, ["needs"]) for entry in entries]
+    sections = [raw["items"], *(scale.get("items", {}) for scale in raw["scales"].values())]
+    needs = [item.get("needs", ()) for items in sections for item in items.values()]
     return {str(need) for each in needs if isinstance(each, list) for need in each}
 
 
 def _overridden(raw: dict, scale: str, path: Path, *, least: int) -> None:
     """Put a scale's values in place of the experiment's, but for fewer seeds than the least."""
     for section in OVERRIDDEN:
-        entries, changes = raw.get(section, {}), _inner(raw, ["scales", scale, section])
-        if not isinstance(entries, Mapping):
-            continue  # Validation refuses what is no mapping.
         # Entries that share a YAML alias are one object. Each name needs a copy of its own.
-        entries = {
-            name: dict(entry) if isinstance(entry, Mapping) else entry
-            for name, entry in entries.items()
+        raw[section] = entries = {
+            name: dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
+            for name, entry in raw.get(section, {}).items()
         }
-        for name, change in changes.items() if isinstance(changes, Mapping) else ():
+        for name, change in raw["scales"][scale].get(section, {}).items():
             if name not in entries:
                 raise _undeclared(name, entries, path, "scales", scale, section, name)
-            if isinstance(change, Mapping) and isinstance(entries[name], dict):
-                seeds = change.get("seeds")
-                fewer = isinstance(seeds, list) and len(seeds) < least
-                entries[name] |= {
-                    key: value for key, value in change.items() if not (fewer and key == "seeds")
-                }
-        if section in raw:
-            raw[section] = entries
+            seeds = change.get("seeds")
+            fewer = isinstance(seeds, list) and len(seeds) < least
+            entries[name] |= {
+                key: value for key, value in change.items() if not (fewer and key == "seeds")
+            }
+
+
+def _named(raw: Mapping, path: Path) -> None:
+    """Give entries their names, which are parts of paths, and targets of a page's links."""
+    for section, own in NAMED.items():
+        for name, entry in raw[section].items():
+            if not NAME.fullmatch(name):
+                message = f"{name!r} is not allowed"
+                raise wrong_at(path, section, name, message=message, expected=NAMES)
+            if own in entry:
+                message, expected = f"unknown setting {own!r}", "no name but the entry's"
+                raise wrong_at(path, section, name, own, message=message, expected=expected)
+            entry[own] = name
+
+
+def _completed(logs: Mapping[str, dict], positions: Any, sessions: Any) -> None:
+    """A log has the paper's number of positions, and a simulated one the sessions of the scale, if
+    it has none of its own."""
+    for log in logs.values():
+        log.setdefault("positions", positions)
+        if sessions and log.get("from", "simulation") == "simulation":
+            log.setdefault("sessions", sessions)
 
 
 def _replacements(raw: dict, config: RunConfig, path: Path) -> dict[str, str]:
     """What stands for each data set, put in its place in data sets, logs and studies."""
-    datasets = raw.get("datasets")
-    if not isinstance(datasets, Mapping):
-        return {}  # which validation refuses
+    datasets = raw["datasets"]
     replace = {name: config.replace.get(name, name) for name in datasets}
     used = {}
     for name, steps in datasets.items():
         if replace[name] not in config.datasets:
             raise _undeclared(replace[name], config.datasets, path, "datasets", name)
         if used.setdefault(replace[name], steps) != steps:
-            raise wrong_at(
-                path,
-                "datasets",
-                name,
-                message=f"{replace[name]!r} replaces two data sets that are prepared differently",
-                expected="another data set in the configuration's 'replace'",
-            )
+            message = f"{replace[name]!r} replaces two data sets that are prepared differently"
+            expected = "another data set in the configuration's 'replace'"
+            raise wrong_at(path, "datasets", name, message=message, expected=expected)
     raw["datasets"] = used
     for section in ("logs", "studies"):
-        entries = raw.get(section)
-        for name, entry in entries.items() if isinstance(entries, Mapping) else ():
-            if isinstance(entry, dict) and isinstance(entry.get("dataset"), str):
-                dataset = entry["dataset"]
+        for name, entry in raw[section].items():
+            dataset = entry.get("dataset")
+            if isinstance(dataset, str):
                 if dataset not in replace:
                     raise _undeclared(dataset, replace, path, section, name, "dataset")
                 entry["dataset"] = replace[dataset]
@@ -379,26 +370,19 @@ def _check_sources(logs: Mapping[str, Log], config: RunConfig, path: Path) -> No
     words = {True: "a click log", False: "rankings with labels"}
     for name, log in logs.items():
         for dataset in log.datasets:
-            wanted = not log.SIMULATED
-            if (LOG in config.datasets[dataset].of.splits) != wanted:
-                raise wrong_at(
-                    path,
-                    "logs",
-                    name,
-                    "dataset",
-                    message=f"data set {dataset!r} is {words[not wanted]}",
-                    expected=f"{words[wanted]}; 'replace' in the configuration may name one",
-                )
-            form = config.datasets[dataset].of.format
-            if wanted and (form not in FORMATS or FORMATS[form].counted):
-                raise wrong_at(
-                    path,
-                    "logs",
-                    name,
-                    "dataset",
-                    message=f"{dataset!r} of format {form!r} has no pages",
-                    expected="a log of pages; 'from: file' also takes counts",
-                )
+            at, source, wanted = (
+                ("logs", name, "dataset"),
+                config.datasets[dataset].of,
+                not log.SIMULATED,
+            )
+            if (LOG in source.splits) != wanted:
+                message = f"data set {dataset!r} is {words[not wanted]}"
+                expected = f"{words[wanted]}; 'replace' in the configuration may name one"
+                raise wrong_at(path, *at, message=message, expected=expected)
+            if wanted and (source.format not in FORMATS or FORMATS[source.format].counted):
+                message = f"{dataset!r} of format {source.format!r} has no pages"
+                expected = "a log of pages; 'from: file' also takes counts"
+                raise wrong_at(path, *at, message=message, expected=expected)
 
 
 def _of_scale(

@@ -17,9 +17,9 @@ from pydantic import BeforeValidator, InstanceOf, ValidationInfo, WithJsonSchema
 from twotowers.errors import InputError, nearest
 from twotowers.experiment.components import Component, components, find
 from twotowers.experiment.fields import Config, below, config_error, read
-from twotowers.models.protocol import PER_DOCUMENT, ClickModel
+from twotowers.models.protocol import PER_DOCUMENT, CellModel, ClickModel
 from twotowers.root import ROOT
-from twotowers.towers.lane import KNOWN, Lane, Lanes, lanes_of, repeats
+from twotowers.towers.lane import KNOWN, Lane, Lanes, OneOrSeveral, lanes_of, repeats
 from twotowers.towers.parts import Rate
 from twotowers.towers.two_towers import TOWERS
 
@@ -108,7 +108,8 @@ def read_part(family: str, given: Any, info: ValidationInfo) -> Part:
     said = own.module if family == "methods" else own.holds
     traits = [trait for trait in TRAITS if getattr(said, trait, False)]
     traits += getattr(said, "NEEDS", ())
-    several = own.several if family == "methods" else []
+    fields = own.options.model_fields.items() if family == "methods" else ()
+    several = [name for name, each in fields if OneOrSeveral in map(type, each.metadata)]
     named = {name: getattr(checked, name) for name in [*several, *options]}
     for name in several:
         named[name] = named[name] if isinstance(named[name], Lane) else Lane(name, (named[name],))
@@ -223,7 +224,8 @@ def _read_user(given: Any, info: ValidationInfo) -> User:
         own = find_in("models", name, info)
         checked = read(own.options_of_user, constants, context=info.context)
         options = {each: getattr(checked, each) for each in constants}
-        models.append(Part(own.name, own.holds, options, ("PAGES",) if own.pages else ()))
+        pages = not issubclass(own.holds, CellModel)
+        models.append(Part(own.name, own.holds, options, ("PAGES",) if pages else ()))
     user = User(tuple(models))
     for _ in user.each():
         pass  # A model may check its constants.

@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field
 
 from twotowers.errors import InputError
 from twotowers.experiment.fields import Config, NotNegative, Positive, Seed
 from twotowers.experiment.given import GivenLists, lane_table
 from twotowers.experiment.log import Files
-from twotowers.experiment.simulated import ANNOTATED, check_ranker
+from twotowers.experiment.simulated import ANNOTATED, RankerName
 from twotowers.files.rankings import mask
 from twotowers.identifiability.merging import node_merging
 from twotowers.logs.policies import displayed
@@ -48,15 +48,10 @@ class Contexts(Config):
 class OneRanker(Config):
     """Who sorts the lists, once for all runs."""
 
-    ranker: str
+    ranker: RankerName
     """The ranker, one of `rankers`, or 'expert', which sorts by relevance."""
     seed: Seed
     """Its seed, which all runs share."""
-
-    @model_validator(mode="after")
-    def _is_declared(self, info: ValidationInfo) -> OneRanker:
-        check_ranker(self.ranker, info)
-        return self
 
 
 class Merging(Config):

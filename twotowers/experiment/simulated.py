@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from twotowers.errors import nearest
 from twotowers.experiment.fields import Config, Positive, Share, config_error
@@ -52,10 +52,22 @@ EXPERT = "expert"
 """The ranker that sorts by relevance, and needs no training."""
 
 
+def _declared(name: str, info: ValidationInfo) -> str:
+    """Refuse a ranker that the paper does not declare."""
+    known = (info.context or {}).get("rankers")
+    if name != EXPERT and known is not None and name not in known:
+        raise config_error(f"{name!r} is not declared", nearest(name, [EXPERT, *known]))
+    return name
+
+
+RankerName = Annotated[str, AfterValidator(_declared)]
+"""A ranker of the paper's `rankers`, or EXPERT."""
+
+
 class Policy(Config):
     """How the documents were ranked. Lists are lanes."""
 
-    ranker: str
+    ranker: RankerName
     """The ranker, one of `rankers`, or 'expert', which sorts by relevance."""
     strength: Lanes[Annotated[float, Field(ge=-1, le=1)]] | None = None
     """Strength of the ranker, from -1 (reversed) to 1 (Eq. 25 of Hager et al. 2025); 1 if
@@ -70,13 +82,12 @@ class Policy(Config):
     each session, so that rankings vary."""
 
     @model_validator(mode="after")
-    def _one_mixing(self, info: ValidationInfo) -> Policy:
+    def _one_mixing(self) -> Policy:
         if self.strength is not None and self.mixing_weight is not None:
             raise config_error(
                 "a policy cannot have both a strength and a mixing weight",
                 "one of 'strength' (-1 to 1) and 'mixing_weight' (0 to 1)",
             )
-        check_ranker(self.ranker, info)
         return self
 
     @property
@@ -86,13 +97,6 @@ class Policy(Config):
         strength = 1.0 if self.strength is None else self.strength
         given = strength if self.mixing_weight is None else self.mixing_weight
         return {mixing: values_of(given), "temperature": values_of(self.temperature)}
-
-
-def check_ranker(name: str, info: ValidationInfo) -> None:
-    """Refuse a ranker that the paper does not declare."""
-    known = (info.context or {}).get("rankers")
-    if name != EXPERT and known is not None and name not in known:
-        raise config_error(f"{name!r} is not declared", nearest(name, [EXPERT, *known]), "ranker")
 
 
 class Sessions(Config):
@@ -157,6 +161,8 @@ def _alone(key: str) -> Callable[[Any], Any]:
 class SimulatedLog(Log):
     """Simulated users see the rankings of a policy."""
 
+    has_features = True
+
     origin: Literal["simulation"] = Field("simulation", alias="from")
     """A simulation on the data set's rankings."""
     dataset: str
@@ -201,10 +207,6 @@ class SimulatedLog(Log):
     @property
     def has_pages(self) -> bool:
         return self.record == "sessions"
-
-    @property
-    def has_features(self) -> bool:
-        return True
 
     @property
     def same_queries(self) -> bool:

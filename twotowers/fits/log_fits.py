@@ -86,7 +86,6 @@ def fit_log_towers(
         features=None if features is None else "features",
         bias=tuple(check_names(bias, field="bias")) if bias else (),
         given=(given, features),
-        kept=None if checkpoint is None else str(checkpoint),
     )
     towers = model.settled()
     setting = setting_of(own_log, towers, method, {**TRAINING, **(training or {})})
@@ -102,7 +101,10 @@ def fit_log_towers(
     read = settled.read(setting.model.read)
     held = settled.model_copy(update={"given": read})
     setting = setting.model_copy(update={"log": held})
-    tasks, results = zip(*(fit_lanes({}, setting, seed=seed) for seed in seeds), strict=True)
+    kept = [None if checkpoint is None else f"{checkpoint}.{seed}" for seed in seeds]
+    runs = zip(seeds, kept, strict=True)
+    fits = (fit_lanes({}, setting, seed=seed, checkpoint=file) for seed, file in runs)
+    tasks, results = zip(*fits, strict=True)
     fitted = [each for lanes in results for each in lanes]
     return LogTowers(towers, setting, seeds, fitted, read, tasks[0], given.kind, given)
 

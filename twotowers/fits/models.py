@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from twotowers.errors import InputError, check_choice
-from twotowers.experiment.components import component_of, components, find
+from twotowers.experiment.components import build_model, component_of, components, find
 from twotowers.models.mixed import Mixed
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import ClickModel
@@ -20,8 +20,8 @@ def model_of(given: str | type[ClickModel] | ClickModel) -> tuple[str, ClickMode
     elif isinstance(given, str | type):
         if isinstance(given, str) and given not in MODELS:
             check_choice(given, [*MODELS, *components("models")], field="model")
-        own = find("models", MODELS.get(given, given) if isinstance(given, str) else given)
-        given = own.build()
+        name = MODELS.get(given, given) if isinstance(given, str) else given
+        own, given = find("models", name), build_model(name)
     else:
         raise InputError(
             f"a {type(given).__name__} was given", field="model", expected="a name or a click model"

@@ -41,7 +41,8 @@ def fit_setting(
     initial parameters, the order of batches and the division of a real log. A checkpoint keeps the
     state of training, for methods that go on from one.
     """
-    task, fits = fit_lanes(files, setting, seed=seed, checkpoint=checkpoint)
+    kept = checkpoint if setting.method.has("RESUMES") else None
+    task, fits = fit_lanes(files, setting, seed=seed, checkpoint=kept)
     judged = annotated(files, setting.model.features)
     lanes = [
         (number, {**task.logs[number], **values}, fitted)
@@ -99,9 +100,7 @@ def fit_lanes(
         tower=relevance_tower(model.tower),
         examination=model.examination.arguments(),
         parts=model.parts,
-        checkpoint=str(checkpoint)
-        if checkpoint and method.has("RESUMES")
-        else log.checkpoint(seed),
+        checkpoint=checkpoint and str(checkpoint),
         splits=splits,
         lanes=[(number, values) for values in own for number in range(len(logs))],
         training=training,

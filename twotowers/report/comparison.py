@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -31,31 +31,24 @@ def side_by_side(
     Key columns, published, reproduced, low, high, and difference (reproduced minus published), in
     the table's order; NaN where one side is missing.
     """
+    highlight = highlight or {}
+    for column in highlight:
+        check_choice(column, table, field="highlight", what="no column")
     # A reference, such as the simulated user's parameters, is drawn and not compared.
     table = table[table["source"] != TRUTH]
     keys = [column for column in table.columns if column not in _MEASURES]
-    rows = _highlighted(_rounded(table, keys), highlight or {})
+    # A temperature that went through float32 is no longer .333 exactly, and would meet
+    # neither its published counterpart nor the highlight.
+    floats = [key for key in keys if pd.api.types.is_float_dtype(table[key])]
+    table = table.assign(**{key: table[key].astype(float).round(6) for key in floats})
+    rows = select(table, **{column: list(values) for column, values in highlight.items()})
+    if rows.empty:
+        raise InputError(f"no row is left of {dict(highlight)}", field="highlight")
     both = rows[keys].drop_duplicates()
     for source, ends in ("published", []), ("reproduced", ["low", "high"]):
         own = rows[rows["source"] == source].rename(columns={"value": source})
         both = both.merge(own[[*keys, source, *ends]], "left", keys, validate="1:1")
     return both.assign(difference=both["reproduced"] - both["published"])
-
-
-def _rounded(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    # A temperature that went through float32 is no longer .333 exactly, and would meet
-    # neither its published counterpart nor the highlight.
-    floats = [key for key in keys if pd.api.types.is_float_dtype(table[key])]
-    return table.assign(**{key: table[key].astype(float).round(6) for key in floats})
-
-
-def _highlighted(table: pd.DataFrame, highlight: Mapping[str, Sequence[Hashable]]) -> pd.DataFrame:
-    for column in highlight:
-        check_choice(column, table, field="highlight", what="no column")
-    table = select(table, **{column: list(values) for column, values in highlight.items()})
-    if table.empty:
-        raise InputError(f"no row is left of {dict(highlight)}", field="highlight")
-    return table
 
 
 def comparison_view(
@@ -77,14 +70,30 @@ def comparison_view(
     keys = list(frame.columns[:-5])
     constant = [key for key in keys if len(frame) > 1 and frame[key].nunique(dropna=False) == 1]
     varying = [key for key in keys if key not in constant]
-    numbers = frame[["published", "reproduced", "low", "high", "difference"]]
     # A logit and an nDCG in one table keep decimals of their own.
     metric = frame["metric"].astype(str) if "metric" in keys else pd.Series("", index=frame.index)
-    formats = {name: _format(rows) for name, rows in numbers.groupby(metric)}
+    forms = metric.map({name: _format(rows) for name, rows in frame.groupby(metric)})
     for column, called in (names or {}).items():
         if column in keys:
             frame[column] = frame[column].replace(dict(called))
-    cells = [[_key_text(value) for value in row] for row in frame[varying].itertuples(index=False)]
+    rows, before = [], []
+    for row, form in zip(frame.to_dict("records"), forms, strict=True):
+        texts = [_key_text(row[key]) for key in varying]
+        # Each key's text, and whether it and all keys to its left repeat the row above.
+        marked = [(text, texts[:last] == before[:last]) for last, text in enumerate(texts, start=1)]
+        known = not math.isnan(row["low"])
+        rows.append(
+            {
+                "keys": marked,
+                "published": _text(row["published"], form),
+                "reproduced": _text(row["reproduced"], form),
+                "interval": f"[{_text(row['low'], form)}, {_text(row['high'], form)}]"
+                if known
+                else "",
+                "difference": _text(row["difference"], "+" + form),
+            }
+        )
+        before = texts
 
     def heading(column: str) -> str:
         text = headings.get(column, column.replace("_", " "))
@@ -96,28 +105,7 @@ def comparison_view(
         "published": bool(frame["published"].notna().any()),
         "reproduced": bool(frame["reproduced"].notna().any()),
         "interval": bool(frame["low"].notna().any()),
-        "rows": [
-            {"keys": _marked(row, before), **_number_texts(values, formats[name])}
-            for row, before, values, name in zip(
-                cells, [[], *cells[:-1]], numbers.itertuples(index=False), metric, strict=True
-            )
-        ],
-    }
-
-
-def _marked(row: Sequence[str], before: Sequence[str]) -> list[tuple[str, bool]]:
-    """Each key's text, and whether it and all keys to its left repeat the row above."""
-    return [(text, row[:last] == before[:last]) for last, text in enumerate(row, start=1)]
-
-
-def _number_texts(values: Iterable[float], form: str) -> dict[str, str]:
-    published, reproduced, low, high, difference = values
-    interval = f"[{_text(low, form)}, {_text(high, form)}]" if not math.isnan(low) else ""
-    return {
-        "published": _text(published, form),
-        "reproduced": _text(reproduced, form),
-        "interval": interval,
-        "difference": _text(difference, "+" + form),
+        "rows": rows,
     }
 
 

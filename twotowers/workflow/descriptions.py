@@ -82,7 +82,7 @@ def page_paper(plan: Planner, key: str) -> dict:
         "items": {name: _page_item(plan, key, name) for name in paper.items},
         "needs": {name: _page_need(plan, key, name) for name in paper.needs},
         "digest": evidence_digest(plan, key),
-        "recorded": recorded(plan, key),
+        "recorded": plan.sources(f"papers/{key}/recorded/*.csv"),
     }
 
 
@@ -165,18 +165,6 @@ def _origin(plan: Planner, paper: str, needs: Iterable[str]) -> dict:
         "datasets": {name: kind_of_data(plan, name) for name in plan.datasets_of(paper, needs)},
         "seeds": _seeds(plan, paper, needs),
     }
-
-
-def page_sources(plan: Planner) -> list[str]:
-    """The templates of pages: sources of the jobs that write them, as code is."""
-    folder = plan.root / "twotowers" / "report" / "templates"
-    return sorted(str(path.relative_to(plan.root)) for path in folder.iterdir())
-
-
-def recorded(plan: Planner, paper: str) -> list[str]:
-    """The files with verdicts of earlier runs that are kept with a paper."""
-    files = sorted((plan.root / "papers" / paper / "recorded").glob("*.csv"))
-    return [str(path.relative_to(plan.root)) for path in files]
 
 
 def evidence_digest(plan: Planner, paper: str) -> str:

@@ -19,12 +19,12 @@ if __name__ == "__main__":
 
 from twotowers.errors import InputError, check_choice
 from twotowers.experiment.config import DataSet, RunConfig, read_config
+from twotowers.experiment.items import Study
 from twotowers.experiment.log import Files
 from twotowers.experiment.matrix import item_needs
 from twotowers.experiment.objects import dumped, files_of
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.experiment.simulated import ANNOTATED
-from twotowers.experiment.studies import Study
 from twotowers.experiment.training import TowerRanker
 from twotowers.files.artefacts import atomic
 from twotowers.jobs.fit import TRANSFER
@@ -42,6 +42,9 @@ STAGES = {
 }
 """The stages of a paper, the highest first. Items, claims and the page are last: 0."""
 
+TEMPLATES = "twotowers/report/templates/*"
+PUBLISHED = "published/**/*.csv"
+
 
 class Planner(Places):
     """Computes the files and all jobs of a run.
@@ -57,6 +60,10 @@ class Planner(Places):
         self.config, self.papers, self.root = config, papers, Path(root)
         # Hundreds of jobs have the same code.
         self.code = cache(partial(code_digest, root=self.root))
+
+    def sources(self, pattern: str) -> list[str]:
+        """The files of a pattern that are sources of jobs as code is, relative to the project."""
+        return [str(path.relative_to(self.root)) for path in sorted(self.root.glob(pattern))]
 
     def runs(self, paper: str, needs: Iterable[str] | None = None) -> list[tuple[str, int]]:
         """Setting or study and seed of each job; of all needs if None."""
@@ -160,8 +167,8 @@ class Planner(Places):
                 "params": {
                     "code": self.code(
                         "scripts/build_page.py",
-                        *descriptions.page_sources(self),
-                        *descriptions.recorded(self, key),
+                        *self.sources(TEMPLATES),
+                        *self.sources(f"papers/{key}/recorded/*.csv"),
                     ),
                     "paper": descriptions.page_paper(self, key),
                     "papers": list(self.papers),
@@ -173,7 +180,7 @@ class Planner(Places):
         jobs["overview"][""] = {
             "inputs": self.of_papers("summary"),
             "params": {
-                "code": self.code("scripts/build_overview.py", *descriptions.page_sources(self)),
+                "code": self.code("scripts/build_overview.py", *self.sources(TEMPLATES)),
                 "papers": list(self.papers),
                 "scale": self.config.scale,
             },
@@ -331,7 +338,8 @@ class Planner(Places):
     def _item(self, paper: str, name: str) -> dict:
         item = self.papers[paper].items[name]
         drawing = item.drawing(paper, self.papers[paper].root)
-        files = [drawing.source(self.root), *self._published(paper)]
+        published = self.sources(f"papers/{paper}/{PUBLISHED}")
+        files = [drawing.source(self.root), *published]
         return {
             "inputs": self.results_of(paper, item.needs),
             "params": {
@@ -347,10 +355,11 @@ class Planner(Places):
     def _claims(self, paper: str) -> dict:
         files = [f"papers/{paper}/{name}.py" for name in ("claims", "findings")]
         own = [path for path in files if (self.root / path).is_file()]
+        published = self.sources(f"papers/{paper}/{PUBLISHED}")
         return {
             "inputs": self.results_of(paper),
             "params": {
-                "code": self.code("scripts/judge_claims.py", *own, *self._published(paper)),
+                "code": self.code("scripts/judge_claims.py", *own, *published),
                 "paper": paper,
                 "needs": {
                     name: list(each.needs) for name, each in self.papers[paper].items.items()
@@ -358,11 +367,6 @@ class Planner(Places):
                 "data": descriptions.needs_data(self, paper),
             },
         }
-
-    def _published(self, paper: str) -> list[str]:
-        folder = self.root / "papers" / paper
-        files = sorted(folder.glob("published/**/*.csv"))
-        return [str(path.relative_to(self.root)) for path in files]
 
     def content(self) -> dict[str, Any]:
         """All of it, as JSON has it."""

@@ -1,19 +1,22 @@
-"""The page of a paper: its items beside the published numbers, its claims, its settings.
+"""The pages: that of a paper, with its items beside the published numbers, its claims and its
+settings; the overview of all papers of a scale; and what leads to the overviews.
 
-`write_paper` turns a paper into one static html file, and a summary of it for the overview. What
-both show comes from the items' csv, the claims' rows and the settings. Nothing is written here by
-hand, and what does not fit the schema stops the build.
+`write_paper` turns a paper into one static html file, and a summary of it, of which the overview is
+made whenever a paper's page is finished. What both show comes from the items' csv, the claims' rows
+and the settings. Nothing is written here by hand, and what does not fit the schema stops the build.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from twotowers.claims.claims import ORIGINS
 from twotowers.claims.judging import COLUMNS
+from twotowers.claims.recorded import SCALES
 from twotowers.errors import check_choice
 from twotowers.files.artefacts import atomic
 from twotowers.report.comparison import comparison_view
@@ -162,3 +165,67 @@ def _rows(paper: Page) -> list[Mapping[str, object]]:
         for rows in (*(item["claims"] for item in paper["items"]), paper["claims"])
         for row in rows
     ]
+
+
+def write_overview(folder: str | Path, papers: Iterable[str], *, scale: str, version: str) -> None:
+    """Write the overview, above the folders of the papers.
+
+    `papers` are the keys of this run's; those without a summary are named as not finished. Papers
+    of other runs that have one are shown too. Of jobs that write it at once, one may not know the
+    other's paper; the last job of a run knows all.
+    """
+    folder = Path(folder)
+    known = summaries(folder, papers)
+    finished = list(known.values())
+    views = [view for each in finished for view in each["views"]]
+    render(
+        "overview.html.j2",
+        folder / PAGE,
+        papers=finished,
+        missing=[key for key in papers if key not in known],
+        claims=views,
+        standing=standing(views),
+        origins=ORIGINS,
+        scale=scale,
+        version=version,
+    )
+
+
+def write_scales(figures: str | Path) -> None:
+    """Write the page that leads to the overview of each scale, and that of findings.
+
+    Findings of a paper are those of the largest scale at which its page is finished.
+    """
+    figures = Path(figures)
+    finished = {
+        scale: list(summaries(figures / scale).values())
+        for scale in SCALES
+        if (figures / scale / PAGE).exists()
+    }
+    render("scales.html.j2", figures / PAGE, scales=finished)
+    best = {each["key"]: each for papers in finished.values() for each in papers}
+    for each in best.values():
+        by_number = {view["claim"]: view for view in each["views"]}
+        # A run of some items judges some claims.
+        own = [one for one in each["findings"] if one["claim"] in by_number]
+        each["found"] = [(by_number[one["claim"]], one) for one in own]
+    render("findings.html.j2", figures / "findings.html", papers=best.values())
+
+
+def summaries(folder: str | Path, first: Iterable[str] = ()) -> dict[str, dict]:
+    """What the finished papers of a scale left, by key, with `views` and `standing` of claims."""
+    there = sorted(path.parent.name for path in Path(folder).glob(f"*/{SUMMARY}"))
+    known = {}
+    for key in dict.fromkeys([*first, *there]):
+        if key not in there:
+            continue
+        summary = json.loads(Path(folder, key, SUMMARY).read_text(encoding="utf-8"))
+        # One that another version wrote may lack something.
+        if (
+            summary.keys() >= set(SUMMARISED)
+            and summary["provenance"].keys() >= set(PROVENANCE)
+            and all(row.keys() >= set(CLAIM_COLUMNS) for row in summary["claims"])
+        ):
+            views = list(map(claim_view, summary["claims"]))
+            known[key] = {**summary, "views": views, "standing": standing(views)}
+    return known
