@@ -3,12 +3,12 @@
 
 rule clicks:
     input:
-        unpack(PLAN.inputs("clicks")),
+        unpack(PLAN.get("clicks", "inputs")),
     output:
         ensure(PLAN.file("clicks"), non_empty=True),
     log:
         PLAN.record("clicks"),
-    priority: PLAN.priority("clicks")
+    priority: PLAN.get("clicks", "priority")
     conda:
         "../envs/jax-cpu.yaml"
     params:

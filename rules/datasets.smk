@@ -8,7 +8,7 @@ rule generate_standin:
         PLAN.record("raw"),
     wildcard_constraints:
         dataset=PLAN.constraint("generate_standin", "dataset"),
-    priority: PLAN.priority("generate_standin")
+    priority: PLAN.get("generate_standin", "priority")
     conda:
         "../envs/data.yaml"
     params:
@@ -21,7 +21,7 @@ rule generate_standin:
 
 rule encode:
     input:
-        PLAN.inputs("encode"),
+        PLAN.get("encode", "inputs"),
     output:
         **{
             split: ensure(PLAN.file("raw", split=split), non_empty=True)
@@ -31,11 +31,11 @@ rule encode:
         PLAN.record("raw", split=DOCUMENTS),
     wildcard_constraints:
         dataset=PLAN.constraint("encode", "dataset"),
-    priority: PLAN.priority("encode")
+    priority: PLAN.get("encode", "priority")
     conda:
         f"../envs/jax-{config['device']}.yaml"
     resources:
-        gpu=PLAN.gpus("encode"),
+        gpu=PLAN.get("encode", "gpu"),
     params:
         **PLAN.params("encode"),
     message:
@@ -55,7 +55,7 @@ rule fetch:
         PLAN.record("manifest"),
     wildcard_constraints:
         dataset=PLAN.constraint("fetch", "dataset"),
-    priority: PLAN.priority("fetch")
+    priority: PLAN.get("fetch", "priority")
     retries: 2
     conda:
         "../envs/data.yaml"
@@ -69,14 +69,14 @@ rule fetch:
 
 rule parse:
     input:
-        PLAN.inputs("parse"),
+        PLAN.get("parse", "inputs"),
     output:
         ensure(PLAN.file("raw"), non_empty=True),
     log:
         PLAN.record("raw"),
     wildcard_constraints:
         dataset=PLAN.constraint("parse", "dataset"),
-    priority: PLAN.priority("parse")
+    priority: PLAN.get("parse", "priority")
     conda:
         "../envs/data.yaml"
     params:
@@ -89,12 +89,12 @@ rule parse:
 
 rule preprocess:
     input:
-        unpack(PLAN.inputs("preprocess")),
+        unpack(PLAN.get("preprocess", "inputs")),
     output:
         **{split: ensure(path, non_empty=True) for split, path in PLAN.rankings().items()},
     log:
         PLAN.record("rankings"),
-    priority: PLAN.priority("preprocess")
+    priority: PLAN.get("preprocess", "priority")
     conda:
         "../envs/data.yaml"
     params:

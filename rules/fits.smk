@@ -3,18 +3,18 @@
 
 rule fit:
     input:
-        unpack(PLAN.inputs("fit")),
+        unpack(PLAN.get("fit", "inputs")),
     output:
         ensure(PLAN.file("fit"), non_empty=True),
     log:
         PLAN.record("fit"),
     wildcard_constraints:
         setting=PLAN.constraint("fit", "setting"),
-    priority: PLAN.priority("fit")
+    priority: PLAN.get("fit", "priority")
     conda:
         f"../envs/jax-{config['device']}.yaml"
     resources:
-        gpu=PLAN.gpus("fit"),
+        gpu=PLAN.get("fit", "gpu"),
     params:
         **PLAN.params("fit"),
     message:
@@ -25,18 +25,18 @@ rule fit:
 
 rule study:
     input:
-        unpack(PLAN.inputs("study")),
+        unpack(PLAN.get("study", "inputs")),
     output:
         ensure(PLAN.file("study"), non_empty=True),
     log:
         PLAN.record("study"),
     wildcard_constraints:
         study=PLAN.constraint("study", "study"),
-    priority: PLAN.priority("study")
+    priority: PLAN.get("study", "priority")
     conda:
         f"../envs/jax-{config['device']}.yaml"
     resources:
-        gpu=PLAN.gpus("study"),
+        gpu=PLAN.get("study", "gpu"),
     params:
         **PLAN.params("study"),
     message:

@@ -4,7 +4,7 @@
 
 rule figure:
     input:
-        PLAN.inputs("figure"),
+        PLAN.get("figure", "inputs"),
     output:
         pdf=PLAN.file("item", ending="pdf"),
         svg=PLAN.file("item", ending="svg"),
@@ -13,7 +13,7 @@ rule figure:
         PLAN.record("item"),
     wildcard_constraints:
         item=PLAN.constraint("figure", "item"),
-    priority: PLAN.priority("figure")
+    priority: PLAN.get("figure", "priority")
     conda:
         "../envs/plots.yaml"
     params:
@@ -26,7 +26,7 @@ rule figure:
 
 rule table:
     input:
-        PLAN.inputs("table"),
+        PLAN.get("table", "inputs"),
     output:
         tex=PLAN.file("item", ending="tex"),
         csv=PLAN.file("item", ending="csv"),
@@ -34,7 +34,7 @@ rule table:
         PLAN.record("item"),
     wildcard_constraints:
         item=PLAN.constraint("table", "item"),
-    priority: PLAN.priority("table")
+    priority: PLAN.get("table", "priority")
     conda:
         "../envs/plots.yaml"
     params:
@@ -47,14 +47,14 @@ rule table:
 
 rule claims:
     input:
-        PLAN.inputs("claims"),
+        PLAN.get("claims", "inputs"),
     output:
         claims=PLAN.file("claims"),
         gates=PLAN.file("gates"),
         findings=PLAN.file("findings"),
     log:
         PLAN.record("claims"),
-    priority: PLAN.priority("claims")
+    priority: PLAN.get("claims", "priority")
     conda:
         "../envs/plots.yaml"
     params:

@@ -3,16 +3,16 @@
 
 rule policy:
     input:
-        unpack(PLAN.inputs("policy")),
+        unpack(PLAN.get("policy", "inputs")),
     output:
         ensure(PLAN.file("policy"), non_empty=True),
     log:
         PLAN.record("policy"),
-    priority: PLAN.priority("policy")
+    priority: PLAN.get("policy", "priority")
     conda:
         f"../envs/jax-{config['device']}.yaml"
     resources:
-        gpu=PLAN.gpus("policy"),
+        gpu=PLAN.get("policy", "gpu"),
     params:
         **PLAN.params("policy"),
     message:

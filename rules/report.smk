@@ -5,13 +5,13 @@
 # `overview` writes it last, and is what the rest depends on.
 rule page:
     input:
-        PLAN.inputs("page"),
+        PLAN.get("page", "inputs"),
     output:
         page=PLAN.file("page"),
         summary=PLAN.file("summary"),
     log:
         PLAN.record("page"),
-    priority: PLAN.priority("page")
+    priority: PLAN.get("page", "priority")
     conda:
         "../envs/plots.yaml"
     params:
@@ -25,7 +25,7 @@ rule page:
 
 rule overview:
     input:
-        PLAN.inputs("overview"),
+        PLAN.get("overview", "inputs"),
     output:
         # Not deleted before it is replaced: somebody may be looking at it.
         overview=update(PLAN.file("overview")),

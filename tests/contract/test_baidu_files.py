@@ -187,7 +187,7 @@ def test_cross_encoders_train_on_the_lines_that_baidu_published(files, folder, t
     given = made("laptop", "baidu_mlm_tokens") | {TEXTS: tmp_path / "manifest.json"}
     dataset_jobs(laptop, jobs, "baidu_mlm_texts")
     run(fetch, jobs["fetch"]["baidu_mlm_texts"], [], [given[TEXTS]])
-    splits = setting.log.splits(given, [{}], seed=1, features=setting.model.read)
+    splits = setting.log.splits(given, [{}], seed=1, setting=setting)
     parts = [f"part-0000{number}.gz" for number in (1, 2, 3)]
     assert [path.name for path in splits["train"].texts] == parts
     (folder / parts[0]).write_bytes(gzip.compress(b"7\t4\n1\tabc\n"))

@@ -1,5 +1,7 @@
 """Fits of real logs whose documents are known by features, measured on annotations."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,8 @@ def files(tmp_path_factory):
 
 
 def observed(files, features=1.0):
-    return REAL.splits(files, [{}], seed=1, features=features)
+    setting = SimpleNamespace(model=SimpleNamespace(read=features))
+    return REAL.splits(files, [{}], seed=1, setting=setting)
 
 
 @pytest.mark.parametrize(("share", "width"), [(1.0, WIDTH), (0.5, WIDTH // 2)])

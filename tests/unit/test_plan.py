@@ -161,7 +161,7 @@ def read(made, root) -> Plan:
 
 
 def inputs(read: Plan, rule: str, **wildcards):
-    return read.inputs(rule)(SimpleNamespace(**wildcards))
+    return read.get(rule, "inputs")(SimpleNamespace(**wildcards))
 
 
 def params(read: Plan, rule: str, **wildcards) -> dict:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from twotowers.experiment.fields import Positive, config_error
-from twotowers.experiment.log import Columns, Files, Log, need_pages
+from twotowers.experiment.log import Files, Log, need_pages
 from twotowers.experiment.parts import User, UserField
 from twotowers.files.artefacts import atomic
 from twotowers.files.tables import read_table
@@ -88,7 +88,7 @@ class GivenLists(Log):
         raise NotImplementedError
 
     def splits(
-        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
+        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, setting: Any
     ) -> dict[str, Split]:
         return read_lists(inputs["clicks"], lanes)
 

@@ -133,11 +133,11 @@ class Log(Config):
         raise NotImplementedError
 
     def splits(
-        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
+        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, setting: Any
     ) -> dict[str, Split]:
         """Train, validation and test split of some lanes, from `fit_inputs`.
 
-        The seed divides an observed log; `features` are those that the relevance tower reads.
+        The seed divides an observed log; the setting says what its towers read.
         """
         raise NotImplementedError
 

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, Strict
 
 from twotowers.experiment.fields import Config, Distinct, config_error
-from twotowers.experiment.log import Columns, Files, Log, chosen, splits_of
+from twotowers.experiment.log import Files, Log, chosen, splits_of
 from twotowers.files.artefacts import files_of
 from twotowers.logs.described import Gathered, read_documents
 from twotowers.logs.observed_pages import observed_pages
@@ -100,8 +100,9 @@ class ObservedLog(Log):
         return inputs
 
     def splits(
-        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
+        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, setting: Any
     ) -> dict[str, Split]:
+        features = setting.model.read
         given = {"positions": self.positions, "places": self.places, "cut": self.cut}
         pages = observed_pages(inputs[LOG], self.split, seed=seed, **given)
         read: np.ndarray | Gathered = pages.pair

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from twotowers.errors import check_range
 from twotowers.experiment.fields import Distinct, read
-from twotowers.experiment.log import Columns, Files, Log, chosen, splits_of
+from twotowers.experiment.log import Files, Log, chosen, splits_of
 from twotowers.experiment.parts import Method
 from twotowers.experiment.training import Training
 from twotowers.files.artefacts import files_of
@@ -79,12 +79,6 @@ class OwnLog(Log):
     """Arguments of `read_log`, such as the names of columns."""
     counted: bool = Field(False, exclude=True)
     """Whether counts are fitted, as the setting's model and method allow."""
-    closed: bool = Field(False, exclude=True)
-    """Whether gaps of pages are closed, because the setting's model says nothing of them."""
-    streams: bool = Field(False, exclude=True)
-    """Whether pages beyond memory may be read while towers are trained."""
-    pairs: bool = Field(False, exclude=True)
-    """Whether a tower reads numbers of pairs beside one of features."""
     given: Any = Field(None, exclude=True)
     """The log and the table of features that Python holds; or both as they were read."""
 
@@ -102,17 +96,11 @@ class OwnLog(Log):
 
     def settled(self, setting: Any) -> Any:
         """Counts are fitted where model and method allow it."""
-        model, plain = setting.model, setting.method == read(Method, "likelihood")
+        model = setting.model
         counted = isinstance(model.of, CellModel) and "attraction" in model.of.parts
-        counted &= plain and not (model.parts or self.bias)
-        own = {
-            "counted": counted,
-            "closed": not model.of.gaps,
-            "streams": plain and not self.bias,
-            "pairs": "pair" in model.needs,
-        }
+        counted &= _is_plain(setting) and not (model.parts or self.bias)
         changed: dict[str, Any] = {
-            "log": self.model_copy(update=own),
+            "log": self.model_copy(update={"counted": counted}),
             "training": setting.training or read(Training, TRAINING),
         }
         if counted:
@@ -120,13 +108,18 @@ class OwnLog(Log):
             changed["method"] = read(Method, impressions)
         return setting.model_copy(update=changed)
 
-    def read(self, features: Columns) -> Divided:
-        """The log, divided, with the features that towers read; None if none does."""
+    def read(self, setting: Any) -> Divided:
+        """The log, divided, with what the setting's towers read.
+
+        Gaps of pages are closed if the model says nothing of them. Pages beyond memory are read
+        while towers are trained, if the method can.
+        """
+        model, features = setting.model, setting.model.read
         log, table = self.given or (read_log(self.path, **self.reading), self.features)
         if not self.counted:
             check_pages(log)
             log.holding(self.bias)
-            log = log.closed() if self.closed else log
+            log = log if model.of.gaps else log.closed()
         checked_positions(log, self.positions)
         described = None
         if features is not None:
@@ -136,22 +129,29 @@ class OwnLog(Log):
         if self.counted:
             return cell_splits(log, described, self.positions)
         size = log.shown * BYTES
-        if self.streams and log.times is None and size > log.memory:
-            divided = stream_splits(log, described, self.positions, self.pairs or described is None)
+        streams = _is_plain(setting) and not self.bias and log.times is None
+        if streams and size > log.memory:
+            by_pair = described is None or "pair" in model.needs
+            divided = stream_splits(log, described, self.positions, by_pair)
             how = f"pages are read while towers are trained: memory would take {_size(size)}"
             return replace(divided, how=f"{how}, and {_size(log.memory)} are allowed")
         return page_splits(log, described, self.positions, self.bias)
 
     def splits(
-        self, inputs: Mapping[str, str], lanes: Sequence[Any], *, seed: int, features: Columns
+        self, inputs: Mapping[str, str], lanes: Sequence[Any], *, seed: int, setting: Any
     ) -> dict[str, Split]:
-        return (self.given if isinstance(self.given, Divided) else self.read(features)).splits
+        return (self.given if isinstance(self.given, Divided) else self.read(setting)).splits
 
     def steps(self, splits: Mapping[str, Split], batch: int) -> int:
         """Steps of an epoch: a pass over the log, and at least STEPS."""
         train = splits["train"]
         units = len(train.sessions[0].query if train.sessions else train.where)
         return max((train.stream[0].units if train.stream else units) // batch, STEPS)
+
+
+def _is_plain(setting: Any) -> bool:
+    """Whether its method is likelihood with no options."""
+    return setting.method == read(Method, "likelihood")
 
 
 def checked_positions(log: ClickLog, positions: int | None) -> int:

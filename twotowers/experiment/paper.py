@@ -159,28 +159,18 @@ class PaperFile(Config):
     """Positions on a result page."""
     scales: Scales
     """Values that differ between scales."""
-    rankers: Annotated[dict[str, Ranker], declare("rankers")] = Field(
-        default={}, validate_default=True
-    )
+    rankers: Annotated[dict[str, Ranker], declare("rankers")] = Field(default={})
     """Training of the logging policy's ranker, by name."""
-    training: Annotated[dict[str, Training], declare("training")] = Field(
-        default={}, validate_default=True
-    )
+    training: Annotated[dict[str, Training], declare("training")] = Field(default={})
     """Training of the two-tower models, by tower, or by a name that settings refer to."""
-    towers: Annotated[dict[str, Tower], declare("towers")] = Field(
-        default={}, validate_default=True
-    )
+    towers: Annotated[dict[str, Tower], declare("towers")] = Field(default={})
     """Relevance towers that settings may name."""
-    logs: Annotated[dict[str, AnyLog], declare("logs")] = Field(default={}, validate_default=True)
+    logs: Annotated[dict[str, AnyLog], declare("logs")] = Field(default={})
     """Click logs by name, simulated or real."""
-    settings: Annotated[dict[str, Setting], declare("settings")] = Field(
-        default={}, validate_default=True
-    )
+    settings: Annotated[dict[str, Setting], declare("settings")] = Field(default={})
     """Fits by name; each is one job per seed, with all its lanes. With `matrix`, values by key, an
     entry stands for all combinations; its name has the keys in braces."""
-    studies: Annotated[dict[str, Study], declare("studies")] = Field(
-        default={}, validate_default=True
-    )
+    studies: Annotated[dict[str, Study], declare("studies")] = Field(default={})
     """Experiments that fit no log."""
     items: dict[str, Item]
     """Tables and figures as printed, in the order of the page."""

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, mod
 
 from twotowers.errors import nearest
 from twotowers.experiment.fields import Config, Positive, Share, config_error
-from twotowers.experiment.log import Columns, Files, Log, need_pages, tower_inputs
+from twotowers.experiment.log import Files, Log, need_pages, tower_inputs
 from twotowers.experiment.parts import UserField, truth_of
 from twotowers.files.rankings import mask, pad, read_rankings
 from twotowers.logs.cells import LaneLog, read_logs, write_logs
@@ -241,7 +241,7 @@ class SimulatedLog(Log):
             write_logs(output, logs, {split: policy.pairs for split, policy in policies.items()})
 
     def splits(
-        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, features: Columns
+        self, inputs: Mapping[str, str], lanes: Sequence[Mapping], *, seed: int, setting: Any
     ) -> dict[str, Split]:
         policies, positions = self._policies(inputs), self.positions
         pages = dict.fromkeys(SPLITS)
@@ -262,7 +262,7 @@ class SimulatedLog(Log):
             )
             # Early stopping watches the weighted loss, as published; the test loss is plain.
             splits[split] = Split(
-                inputs=tower_inputs(lists, where, features),
+                inputs=tower_inputs(lists, where, setting.model.read),
                 where=where,
                 relevance=pad(policy.relevance, pairs.offsets, positions),
                 counts=counts,

@@ -98,7 +98,7 @@ def fit_log_towers(
         wrong = f"tower {setting.model.tower.name!r} reads none"
         raise InputError(wrong, field="features", expected="None")
     settled: Any = setting.log
-    read = settled.read(setting.model.read)
+    read = settled.read(setting)
     held = settled.model_copy(update={"given": read})
     setting = setting.model_copy(update={"log": held})
     kept = [None if checkpoint is None else f"{checkpoint}.{seed}" for seed in seeds]

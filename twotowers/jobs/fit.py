@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -44,27 +44,19 @@ def fit_setting(
     kept = checkpoint if setting.method.has("RESUMES") else None
     task, fits = fit_lanes(files, setting, seed=seed, checkpoint=kept)
     judged = annotated(files, setting.model.features)
-    lanes = [
-        (number, {**task.logs[number], **values}, fitted)
-        for (number, values), fitted in zip(task.lanes, fits, strict=True)
-    ]
-    rows = [
-        {**columns, "metric": metric, "position": position, "value": value}
-        for number, columns, fitted in lanes
-        for metric, position, value in _measured(fitted, task, number, judged)
-    ]
-    further = [
+    measurements: list[Callable] = [partial(_usual, judged)]
+    measurements += [
         partial(of_annotated, judged) if kind == QUERIES and judged else FURTHER[kind]
         for kind in setting.measure
     ]
     if setting.transfer:
         # By name: most fits need no trees, and the digest of their code should not have them.
         trees = setting.transfer.model_dump()
-        further.append(import_module(TRANSFER).transfer(files, task, trees))
-    rows += [
-        {**columns, "position": None, **row}
-        for measured in further
-        for number, columns, fitted in lanes
+        measurements.append(import_module(TRANSFER).transfer(files, task, trees))
+    rows = [
+        {**task.logs[number], **values, **row}
+        for measured in measurements
+        for (number, values), fitted in zip(task.lanes, fits, strict=True)
         for row in measured(fitted, task, number)
     ]
     results = pd.DataFrame(rows).astype({"position": "Int64", "value": float})
@@ -72,11 +64,12 @@ def fit_setting(
     return results.assign(**names, **setting.log.labels())
 
 
-def _measured(fitted: Fitted, task: Task, log: int, judged: Judged | None) -> list[tuple]:
-    """What every fit reports of a lane: metric, position (or None) and value."""
+def _usual(judged: Judged | None, fitted: Fitted, task: Task, log: int) -> Iterator[dict]:
+    """What every fit reports of a lane."""
     rows = measure(fitted, task.splits["test"], log, judged)
     alone = {metric: value for metric, position, value in rows if position is None}
-    return [*rows, *gates(fitted, task, log, alone)]
+    for metric, position, value in [*rows, *gates(fitted, task, log, alone)]:
+        yield {"metric": metric, "position": position, "value": value}
 
 
 def fit_lanes(
@@ -91,7 +84,7 @@ def fit_lanes(
     columns = dict(setting.lanes)
     logs = log.combinations(columns.pop("log"))
     own = log.combinations({name: each for part in columns.values() for name, each in part.items()})
-    splits = _read(log.splits(files, logs, seed=seed, features=model.read), model)
+    splits = _read(log.splits(files, logs, seed=seed, setting=setting), model)
     training = setting.training.arguments() if setting.training else {}
     if training and (steps := log.steps(splits, training["batch"])):
         training.setdefault("steps", steps)

@@ -118,17 +118,10 @@ class Plan(Places):
         key = "|".join(str(getattr(wildcards, name)) for name in WILDCARDS[rule])
         return self.content["jobs"][rule][key]
 
-    def inputs(self, rule: str) -> Callable:
-        """A function of wildcards: the inputs of a job, a list or names and paths."""
-        return lambda wildcards: self.job(rule, wildcards)["inputs"]
-
-    def priority(self, rule: str) -> Callable:
-        """A function of wildcards: the priority of a job."""
-        return lambda wildcards: self.job(rule, wildcards)["priority"]
-
-    def gpus(self, rule: str) -> Callable:
-        """A function of wildcards: how many GPUs a job asks for, 0 or 1."""
-        return lambda wildcards: self.job(rule, wildcards)["gpu"]
+    def get(self, rule: str, part: str) -> Callable:
+        """A function of wildcards: a job's inputs, a list or names and paths; its priority; or gpu,
+        how many GPUs it asks for, 0 or 1."""
+        return lambda wildcards: self.job(rule, wildcards)[part]
 
     def params(self, rule: str) -> dict[str, Callable]:
         """By name a function of wildcards: the parameters of a job."""
