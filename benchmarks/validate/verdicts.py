@@ -173,7 +173,7 @@ def by_rule(case: Case, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if case.discrete and not error.all():
         alone = [case.slack(values[..., [seed], :]) > 0 for seed in range(seeds)]
         error = unmoved_error(error, slack > 0, np.stack(alone, axis=-2))
-    holds, fails = surely(slack, slack > 0, error, seeds - 1)
+    holds, fails = surely(slack, slack > 0, error, seeds - 1, slack.shape[-1])
     return holds.all(-1), fails.any(-1)
 
 

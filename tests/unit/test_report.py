@@ -192,7 +192,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
     rows = table().assign(setting=[HOSTILE, "b", HOSTILE, HOSTILE, "b", HOSTILE])
     rows = rows.rename(columns={"temperature": HOSTILE})
     hostile = {**PROVENANCE, "datasets": {HOSTILE: "stand-in"}, "version": HOSTILE}
-    texts = dict.fromkeys(("statement", "where", "measured", "reason", "judge"), HOSTILE)
+    judged = dict.fromkeys(("statement", "where", "measured", "reason", "judge"), HOSTILE)
     texts = dict.fromkeys(("title", "caption", "expected"), HOSTILE)
     items = [
         replace(
@@ -200,7 +200,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
             **texts,
             table=rows,
             highlight=None,
-            claims=[claim(**texts, verdict=NOT_TESTABLE, stands_on="simulation")],
+            claims=[claim(**judged, verdict=NOT_TESTABLE, stands_on="simulation")],
             provenance=hostile,
         )
     ]

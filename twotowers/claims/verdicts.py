@@ -95,25 +95,20 @@ def decide(
     ]
     held = sum(np.all([check.held for check in checked], axis=0))
     checked = [check for check in checked if not check.condition.otherwise]
-    slack, met, error = (
-        np.concatenate([getattr(check, name) for check in checked])
-        for name in ("slack", "met", "error")
-    )
-    holds, fails = surely(slack, met, error, least - 1)
-    ends = np.cumsum([len(check.slack) for check in checked])[:-1]
-    wrong, right = (np.split(numbers, ends) for numbers in (fails, holds))
-    if fails.any():
-        verdict = CONTRADICTED
-        reason = failing(c.condition for c, f in zip(checked, wrong, strict=True) if f.any())
+    numbers, wrong, opened = sum(len(check.slack) for check in checked), [], []
+    for check in checked:
+        holds, fails = surely(check.slack, check.met, check.error, least - 1, numbers)
+        wrong += [check] if fails.any() else []
+        opened += [] if holds.all() else [check]
+    if wrong:
+        verdict, reason = CONTRADICTED, failing(check.condition for check in wrong)
     elif whole.verdict == NOT_TESTABLE:
         return whole
-    elif holds.all():
-        verdict, reason = REPRODUCED, ""
+    elif opened:
+        texts = (check.text(least, numbers=numbers) for check in opened)
+        verdict, reason = UNDECIDED, "open: " + "; ".join(texts)
     else:
-        opened = [check for check, sure in zip(checked, right, strict=True) if not sure.all()]
-        verdict = UNDECIDED
-        texts = (check.text(least, numbers=len(slack)) for check in opened)
-        reason = "open: " + "; ".join(texts)
+        verdict, reason = REPRODUCED, ""
     cause = SEEDS if verdict == UNDECIDED else ""
     return Judgement(verdict, whole.measured, reason, f"{held} of {len(left)}", cause)
 
@@ -145,18 +140,19 @@ def unmoved_error(error: np.ndarray, met: np.ndarray, alone: np.ndarray) -> np.n
 
 
 def surely(
-    slack: np.ndarray, met: np.ndarray, error: np.ndarray, freedom: int
+    slack: np.ndarray, met: np.ndarray, error: np.ndarray, freedom: int, numbers: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which [..., numbers] of a claim surely meet their condition, and which surely do not.
+    """Which [...] numbers of a claim surely meet their condition, and which surely do not.
 
-    The worst of many numbers fails most by chance, so that a failure has a stricter test.
+    The worst of many `numbers` of the claim fails most by chance, so that a failure has a stricter
+    test.
     """
     certain = error == 0
     half, stricter = (
         np.where(
             certain, 0, quantile(freedom, level=level) * np.maximum(error, np.finfo(float).tiny)
         )
-        for level in (HOLDS, 1 - (1 - FAILS) / slack.shape[-1])
+        for level in (HOLDS, 1 - (1 - FAILS) / numbers)
     )
     with np.errstate(invalid="ignore"):  # No distance, and no error either.
         return met & (certain | (slack - half > 0)), ~met & (certain | (slack + stricter < 0))

@@ -122,48 +122,27 @@ def picture(lines: Sequence[Line], label: str = "examination") -> str:
         share = min(value, top) / top
         return round(HEIGHT - BELOW - (HEIGHT - BELOW - ABOVE) * share, 1)
 
-    parts, legend = [], []
-    for value in np.arange(0, top + step / 2, step):
-        at = y(value)
-        parts.append(
-            f'<line x1="{LEFT}" x2="{WIDTH}" y1="{at}" y2="{at}" stroke="currentColor" '
-            f'stroke-opacity=".15"/><text x="{LEFT - 6}" y="{at + 4}" text-anchor="end">'
-            f"{value:g}</text>"
-        )
     every = max(int(np.ceil((last - first + 1) / MOST_TICKS)), 1)
-    for value in np.arange(first, last + 1, every):
-        parts.append(
-            f'<text x="{x(value)}" y="{HEIGHT - 22}" text-anchor="middle">{value:g}</text>'
-        )
-    middle = (LEFT + WIDTH) / 2
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">position</text>')
+    curves = []
     for number, line in enumerate(lines):
-        colour = COLOURS[number % len(COLOURS)]
         shift = 3 * (number - (len(lines) - 1) / 2)  # Intervals of several curves do not overlap.
         points = [
             (x(p) + shift, *map(y, (e, low, high)))
             for p, e, low, high in zip(*line[1:4], np.nan_to_num(line.high, nan=0), strict=True)
         ]
-        way = " ".join(f"{at},{value}" for at, value, *_ in points)
-        parts.append(f'<polyline points="{way}" fill="none" stroke="{colour}"/>')
-        for at, value, low, high in points:
-            if np.isfinite(low):
-                parts.append(f'<path d="M{at} {low}V{high}" stroke="{colour}" stroke-width="2"/>')
-            parts.append(f'<circle cx="{at}" cy="{value}" r="3" fill="{colour}"/>')
-        if line.label:
-            row, column = divmod(number, 2)
-            at, down = LEFT + 16 + column * (WIDTH - LEFT - 16) / 2, ROW * row
-            legend.append(
-                f'<circle cx="{at:.1f}" cy="{10 + down}" r="4" fill="{colour}"/>'
-                f'<text x="{at + 8:.1f}" y="{14 + down}">{escape(line.label)}</text>'
-            )
-        else:
-            parts.append(f'<text x="{LEFT}" y="14">{escape(label)}, with 95 % intervals</text>')
-    further = ROW * max((len(legend) - 1) // 2, 0)
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT + further}"'
-    inside = f'{"".join(legend)}<g transform="translate(0 {further})">{"".join(parts)}</g>'
+        curves.append((line.label, points))
+    from twotowers.report.rendering import environment  # here: printing needs no templates
+
+    size = {"width": WIDTH, "height": HEIGHT, "left": LEFT, "row": ROW, "colours": COLOURS}
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
-        f'aria-label="{escape(label)} by position" font-size="13" font-family="sans-serif" '
-        f'fill="currentColor" style="width:100%;max-width:36rem">{inside}</svg>'
+        environment()
+        .get_template("curves.svg.j2")
+        .render(
+            **size,
+            curves=curves,
+            named=sum(bool(name) for name, _ in curves),
+            label=label,
+            ticks=[(value, y(value)) for value in np.arange(0, top + step / 2, step)],
+            places=[(value, x(value)) for value in np.arange(first, last + 1, every)],
+        )
     )
