@@ -262,6 +262,9 @@ def test_a_data_set_of_counts_has_no_pages_to_fit(load, form):
 
 REFUSED = """
 titel: x -> 'titel' | did you mean 'title'
+settings: [fit] -> ^: ['fit'] | a mapping
+logs.main: 3 -> ^: 3 | a mapping
+items.fig1.needs: fit -> ^: 'fit' | a list
 logs.main.policy.strength: [0, 1.5] -> ^.1 | 1.5 | at most 1
 logs.main.policy.ranker: expret -> ^ | 'expret'
 logs.main.policy.ranker: deep -> ^ | 'deep' is not declared

@@ -95,11 +95,10 @@ def decide(
     ]
     held = sum(np.all([check.held for check in checked], axis=0))
     checked = [check for check in checked if not check.condition.otherwise]
-    numbers, wrong, opened = sum(len(check.slack) for check in checked), [], []
-    for check in checked:
-        holds, fails = surely(check.slack, check.met, check.error, least - 1, numbers)
-        wrong += [check] if fails.any() else []
-        opened += [] if holds.all() else [check]
+    numbers = sum(len(check.slack) for check in checked)
+    sure = [surely(each.slack, each.met, each.error, least - 1, numbers) for each in checked]
+    wrong = [check for check, (_, fails) in zip(checked, sure, strict=True) if fails.any()]
+    opened = [check for check, (holds, _) in zip(checked, sure, strict=True) if not holds.all()]
     if wrong:
         verdict, reason = CONTRADICTED, failing(check.condition for check in wrong)
     elif whole.verdict == NOT_TESTABLE:
