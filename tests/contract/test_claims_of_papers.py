@@ -26,7 +26,6 @@ from twotowers.claims.claims import (
     TooFewRuns,
     judge,
     outcome,
-    verdict_of,
 )
 from twotowers.claims.conditions import SIGNIFICANT, STEPS, UPPER, Condition, short
 from twotowers.claims.data_provenance import REAL, STAND_IN, UNVERIFIED
@@ -125,12 +124,12 @@ def test_a_verdict_turns_at_each_threshold(name):
     assert judgement.verdict == (CONTRADICTED if name in REFUTED else REPRODUCED), judgement
     assert judgement.measured
     within = [(each, moved(each, found, 1)) for each, found in measured]
-    assert verdict_of(within)[0] == REPRODUCED
+    assert outcome(claim, within).verdict == REPRODUCED
     for place, (each, found) in enumerate(within):
         if each.judged:
             beyond = [*within[:place], (each, moved(each, found, -1)), *within[place + 1 :]]
             expected = NOT_TESTABLE if each.otherwise else CONTRADICTED
-            assert verdict_of(beyond)[0] == expected, each.words
+            assert outcome(claim, beyond).verdict == expected, each.words
 
 
 def moved(condition: Condition, measured, side: int):
