@@ -276,7 +276,7 @@ def test_a_wrong_argument_of_a_fit_is_named(clicks, change, message):
         ({"user": Untold()}, "user: Untold is no user .*a method `truth`"),
         ({"user": "pbm"}, "user: 'pbm' is unknown .*'position_based', its full name"),
         ({"policy": tt.policy(strengt=1)}, "policy.strengt: unknown setting"),
-        ({"policy": "exprt"}, "policy.ranker: .*'svm'; did you mean 'expert'"),
+        ({"policy": "exprt"}, "policy: .*'svm'; did you mean 'expert'"),
         ({"policy": ["expert", "linear"]}, "policy: .*expected a mapping"),
         ({"seed": "a"}, "seed: 'a' is out of range"),
         ({"queries": {"split": "train", "first": 5000}}, "queries.first: 5000 is out of range"),
