@@ -26,7 +26,7 @@ from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.fitting import fit_click_model
 from twotowers.fits.models import model_of
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import sufficient
+from twotowers.fitting.statistics import Statistics
 from twotowers.logs.log import Log
 from twotowers.logs.page_arrays import page_arrays
 from twotowers.models.names import MODELS
@@ -117,7 +117,7 @@ def fit(*, log: str, name: str, prior: dict, wanted: float | None) -> dict:
     test, found = page_arrays(Log.read(f"{log}/test.parquet"), positions=LENGTH), {}
     for tolerance in TOLERANCES:
         start = time.perf_counter()
-        statistics, pairs = sufficient(model, Log.read(f"{log}/train.parquet"), LENGTH)
+        statistics, pairs = Statistics.of_log(model, Log.read(f"{log}/train.parquet"), LENGTH)
         estimate = estimated(statistics, imagined, tolerance)
         found |= {"file": time.perf_counter() - start, "pairs": len(pairs)}
         fitted = Fit(name, model, LENGTH, estimate, pairs)

@@ -24,7 +24,7 @@ from twotowers.fits.models import model_of
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.estimates import Estimate
 from twotowers.fitting.prior import Prior, pseudo_counts
-from twotowers.fitting.statistics import Statistics, Totals, sufficient
+from twotowers.fitting.statistics import Statistics
 from twotowers.logs.log import Log
 from twotowers.logs.page_arrays import page_arrays
 from twotowers.logs.sessions import write_sessions
@@ -105,7 +105,7 @@ def time_group_by(*, log: str) -> dict:
 def time_fit(*, log: str, name: str) -> dict:
     """Seconds from the file to statistics, and on to parameters; and held-out perplexity."""
     model, start = model_of(name)[1], time.perf_counter()
-    statistics, pairs = sufficient(model, Log.read(f"{log}/train.parquet"), LENGTH)
+    statistics, pairs = Statistics.of_log(model, Log.read(f"{log}/train.parquet"), LENGTH)
     counted, read = model.counts is not None, time.perf_counter()
     estimate = estimated(statistics, PRIOR, TOLERANCE)
     measured = {"read": read - start, "seconds": time.perf_counter() - start, "fit_gb": peak()}
@@ -121,7 +121,7 @@ def time_fit(*, log: str, name: str) -> dict:
     return measured
 
 
-def estimated(statistics: Statistics | Totals, prior: Prior, tolerance: float) -> Estimate:
+def estimated(statistics: Statistics, prior: Prior, tolerance: float) -> Estimate:
     if statistics.model.counts is not None:
         return fit_counts(statistics, prior=prior)
     return fit_em(statistics, prior=prior, tolerance=tolerance)
@@ -143,7 +143,7 @@ def against_clax(rows: list[dict]) -> list[dict]:
 def time_errors(*, log: str, name: str) -> dict:
     """Seconds of the errors, and of EM before them; gigabytes; the share that has an error."""
     model = model_of(name)[1]
-    statistics, _ = sufficient(model, Log.read(f"{log}/train.parquet"), LENGTH)
+    statistics, _ = Statistics.of_log(model, Log.read(f"{log}/train.parquet"), LENGTH)
     start = time.perf_counter()
     fitted = fit_em(statistics, prior=PRIOR, tolerance=fitting.TOLERANCE)
     ended, before = time.perf_counter(), peak()

@@ -9,7 +9,7 @@ from tests.unit.test_fit_pages import HIDDEN, LENGTH, SEEN
 from twotowers.fitting.em import fit_counts, fit_em
 from twotowers.fitting.information import intervals
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics, Totals, distinct_pages, sufficient
+from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.logs import counted
 from twotowers.logs.log import Log
 from twotowers.logs.sessions import write_sessions
@@ -70,8 +70,7 @@ def test_totals_are_those_of_the_pages_in_memory(name, pages, path, in_pieces):
     model = SEEN[name]
     own, number = in_memory(pages)
     statistics = Statistics.of_pages(model, own)
-    totals, pairs = sufficient(model, Log.read(path), LENGTH)
-    assert isinstance(totals, Totals) == (model.statistics == "cells")
+    totals, pairs = Statistics.of_log(model, Log.read(path), LENGTH)
     assert pairs.schema.types == [pa.array([each]).type for each in next(iter(number))]
     for prior in (Prior(), PRIOR):
         expected, found = (fit_counts(each, prior=prior) for each in (statistics, totals))
@@ -92,7 +91,7 @@ def test_counts_of_cells_are_those_of_the_pages_in_memory(name, pages, path, in_
     model = CELLS[name]
     own, number = in_memory(pages)
     expected = Statistics.of_pages(model, own)
-    found, pairs = sufficient(model, Log.read(path), LENGTH)
+    found, pairs = Statistics.of_log(model, Log.read(path), LENGTH)
     order = orders(pairs, number, model)
 
     def rows(statistics, attraction):

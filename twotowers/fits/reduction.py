@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from twotowers.errors import InputError, check_range
-from twotowers.fitting.statistics import Statistics, Totals, position_of, sufficient
+from twotowers.fitting.statistics import Statistics, position_of
 from twotowers.logs.click_log import MOST_POSITIONS, ClickLog, check_clicks, check_pages
 from twotowers.logs.page_arrays import Pages, page_arrays
 from twotowers.logs.sessions import EQUAL
@@ -18,7 +18,7 @@ from twotowers.models.protocol import CELLS, ClickModel
 
 def reduced(
     log: ClickLog, name: str, model: ClickModel, positions: int | None
-) -> tuple[Statistics | Totals, pa.Table, int, tuple[float, float]]:
+) -> tuple[Statistics, pa.Table, int, tuple[float, float]]:
     """What a model needs of a log: its statistics; the ids of query-document pairs, by their
     number; the positions of the longest page, as given or the log's; and clicks per impression of
     the whole log, at the first position and at all."""
@@ -46,7 +46,7 @@ def reduced(
     first = position_of(places) == 0
     at_first = places.clicks[first].sum() / max(places.impressions[first].sum(), 1)
     rates = float(at_first), float(clicks / shown)
-    return *sufficient(model, counts, longest), longest, rates
+    return *Statistics.of_log(model, counts, longest), longest, rates
 
 
 def as_read_by(model: ClickModel, log: ClickLog, positions: int | None) -> ClickLog:

@@ -51,8 +51,8 @@ from twotowers.errors import InputError
 from twotowers.files.blocks import blocks, in_order
 from twotowers.fitting.duplicates import DuplicateGroups
 from twotowers.fitting.estimates import Estimate
-from twotowers.fitting.prior import NOTHING, Prior, shares_of
-from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.fitting.prior import NOTHING, Prior
+from twotowers.fitting.statistics import Statistics
 from twotowers.fitting.steps import EMState
 from twotowers.models.protocol import of_documents
 
@@ -60,18 +60,12 @@ ROUNDING = 1e-10
 """Largest relative fall of a log-likelihood that counts as rounding."""
 
 
-def fit_counts(statistics: Statistics | Totals, *, prior: Prior = NOTHING) -> Estimate:
+def fit_counts(statistics: Statistics, *, prior: Prior = NOTHING) -> Estimate:
     """Maximum likelihood in closed form, for models whose successes and trials are observed.
 
     The module's docstring has the formula and an example. PyClick's prior is 2 trials with a
     success.
     """
-    if isinstance(statistics, Totals):
-        found = {}
-        for part, trials in statistics.trials.items():
-            successes, imagined = prior.of(part)
-            found[part] = shares_of(statistics.successes[part] + successes, trials + imagined)
-        return Estimate(found, statistics.trials, prior=prior, source=lambda: statistics)
     problem = EMState(statistics, prior)
     nothing = np.full(problem.size, np.nan)
     totals = problem.totals(nothing)

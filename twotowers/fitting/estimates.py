@@ -10,7 +10,7 @@ import numpy as np
 
 from twotowers.fitting.information import Intervals, intervals
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.fitting.statistics import Statistics
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,7 @@ class Estimate:
         trials: part -> [size] number of trials, observed or expected, without those of the prior.
             Empty if the fit does not tell.
         history: log-likelihood in nats (plus the log density of the prior, up to a constant) at
-            the start and after each iteration. A fit in closed form gives the final value only,
-            or none if it keeps no page.
+            the start and after each iteration. A fit in closed form gives the final value only.
         converged: whether the last iteration gained less than the tolerance.
         prior: what the fit imagined.
         source: makes the statistics of the log that was fitted. None if they are not at hand.
@@ -35,7 +34,7 @@ class Estimate:
     history: np.ndarray = field(default_factory=lambda: np.empty(0))
     converged: bool = True
     prior: Prior = field(default_factory=Prior)
-    source: Callable[[], Statistics | Totals] | None = field(default=None, repr=False)
+    source: Callable[[], Statistics] | None = field(default=None, repr=False)
 
     @property
     def iterations(self) -> int:

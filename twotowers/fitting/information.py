@@ -36,7 +36,7 @@ from twotowers.errors import InputError
 from twotowers.files.blocks import CELLS, blocks, in_order
 from twotowers.fitting.pair_counts import factor_components
 from twotowers.fitting.prior import Prior
-from twotowers.fitting.statistics import Statistics, Totals
+from twotowers.fitting.statistics import Statistics
 from twotowers.fitting.steps import EMState, credits_of, slices_of
 from twotowers.intervals import interval
 from twotowers.models.protocol import ONCE, PAGES, PER_DOCUMENT, ClickModel, of_documents
@@ -148,10 +148,7 @@ def holds_scale(model: ClickModel) -> bool:
 
 
 def intervals(
-    statistics: Statistics | Totals,
-    parameters: Mapping[str, np.ndarray],
-    *,
-    prior: Prior | None = None,
+    statistics: Statistics, parameters: Mapping[str, np.ndarray], *, prior: Prior | None = None
 ) -> dict[str, Intervals]:
     """Standard errors and intervals of fitted probabilities, by part.
 
@@ -166,8 +163,7 @@ def intervals(
             field="uncertainty",
             expected="a model that counting or EM fits",
         )
-    kind = _Rates if isinstance(statistics, Totals) else _Point
-    point = kind(statistics, parameters, prior or Prior())
+    point = _Point(statistics, parameters, prior or Prior())
     variance, slope = point.variance(), point.slope()
     return {part: point.interval(at, variance[at], slope[at]) for part, at in point.slices.items()}
 
@@ -175,7 +171,7 @@ def intervals(
 class _Point:
     """An estimate as one vector, with the trials of each of its probabilities."""
 
-    def __init__(self, statistics: Statistics | Totals, parameters: Mapping, prior: Prior):
+    def __init__(self, statistics: Statistics, parameters: Mapping, prior: Prior):
         self.statistics, self.model = statistics, statistics.model
         self.slices = slices_of(statistics.sizes)
         values = np.concatenate([np.ravel(parameters[part]) for part in self.slices])
@@ -321,11 +317,7 @@ class _Point:
 
     def _smoothed(self, vector: np.ndarray) -> np.ndarray:
         """[2, size] successes and trials, with those that the prior imagines."""
-        return self._totals(vector) + np.stack([self.succeeded, self.imagined])
-
-    def _totals(self, vector: np.ndarray) -> np.ndarray:
-        """[2, size] successes and trials."""
-        return self.problem.totals(vector)
+        return self.problem.totals(vector) + np.stack([self.succeeded, self.imagined])
 
     def _linked(self) -> np.ndarray:
         """[size] False where documents at several positions lead to no first position.
@@ -361,17 +353,6 @@ class _Point:
             for part, at in self.slices.items():
                 np.add.at(totals[at], given.index[part][rows].ravel(), shown)
         return totals
-
-
-class _Rates(_Point):
-    """An estimate where each impression is a trial of the only part."""
-
-    def _totals(self, vector: np.ndarray) -> np.ndarray:
-        (clicks,), (shown,) = self.statistics.successes.values(), self.statistics.trials.values()
-        return np.stack([clicks, shown])
-
-    def _impressions(self) -> np.ndarray:
-        return self._totals(self.chances)[1]
 
 
 def _by_blocks(

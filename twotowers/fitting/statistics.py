@@ -19,7 +19,6 @@ from twotowers.logs.log import Log
 from twotowers.logs.page_arrays import Pages, distinct_arrays
 from twotowers.models.page import last_clicks
 from twotowers.models.protocol import (
-    CELLS,
     JUMPS,
     ONCE,
     PAGES,
@@ -27,7 +26,11 @@ from twotowers.models.protocol import (
     PER_JUMP,
     PER_POSITION,
     ClickModel,
+    of_documents,
 )
+
+KEYS = ("query", "document")
+"""The columns that name a query-document pair."""
 
 
 def distinct_pages(
@@ -71,23 +74,31 @@ class Statistics:
     ) -> tuple[Statistics, pa.Table]:
         """What a model needs of a log, and the ids of its query-document pairs.
 
-        Counts by query, document and position do for models of cells.
+        Counts by query, document and position do for models of cells. A model of cells with
+        `counts` has one part, so that counts by pair, or by position, are all that it needs.
         """
         if model.statistics == PAGES:
             pages = distinct_arrays(log, positions=positions)
             return cls.of_pages(model, pages), pages.ids
-        jumps = ["last_click"] if model.statistics == JUMPS else []
-        counts = log.count(["query", "document", "position", *jumps])
-        pair, pairs = pairs_of(counts)
-        position, last = position_of(counts), counts.columns.get("last_click")
+        columns = ["query", "document", "position"]
+        if model.statistics == JUMPS:
+            columns.append("last_click")
+        elif model.counts is not None:
+            columns = columns[:2] if of_documents(model.parts) else columns[2:]
+        counts = log.count(columns)
+        zero = np.broadcast_to(0, len(counts))
+        none = pa.schema([(name, log.ids[name].type) for name in KEYS]).empty_table()
+        pair, pairs = pairs_of(counts) if "query" in columns else (zero, none)
+        position = position_of(counts) if "position" in columns else zero
+        last = counts.columns.get("last_click", zero)
         number = np.stack([counts.impressions - counts.clicks, counts.clicks], axis=1).ravel()
         del counts  # Memory is for one copy of a log.
         row = np.flatnonzero(number)
         number, clicked = number[row].astype(float), (row & 1).astype(bool)
         row >>= 1
-        last = np.broadcast_to(0, row.shape) if last is None else last[row].astype(np.int64)
-        columns = pair[row].astype(np.int64), position[row].astype(np.int64), last, clicked
-        return cls.of_rows(model, *columns, number, pairs=len(pairs), positions=positions), pairs
+        places = (each[row].astype(np.int64) for each in (pair, position, last))
+        rows = cls.of_rows(model, *places, clicked, number, pairs=len(pairs), positions=positions)
+        return rows, pairs
 
     @classmethod
     def of_pages(cls, model: ClickModel, pages: Pages) -> Statistics:
@@ -178,55 +189,11 @@ class Statistics:
         return cls(model, index, sizes, clicked, where, number)
 
 
-@dataclass(frozen=True)
-class Totals:
-    """All that a model of cells with `counts` needs: part -> [size] clicks and impressions.
-
-    Each impression is a trial of its only part, and each click a success.
-    """
-
-    model: ClickModel
-    successes: Mapping[str, np.ndarray]
-    trials: Mapping[str, np.ndarray]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Part -> number of its probabilities."""
-        return {part: len(trials) for part, trials in self.trials.items()}
-
-    @classmethod
-    def of_log(
-        cls, model: ClickModel, log: Log | Counts, positions: int
-    ) -> tuple[Totals, pa.Table]:
-        """The totals of a log; see `Statistics.of_log`."""
-        ((part, kind),) = model.parts.items()
-        counts = log.count(["query", "document"] if kind == PER_DOCUMENT else ["position"])
-        if kind == PER_DOCUMENT:
-            place, pairs = pairs_of(counts)
-            size = len(pairs)
-        else:
-            place, size = position_of(counts), positions
-            ids = ((name, log.ids[name].type) for name in ("query", "document"))
-            pairs = pa.schema([*ids]).empty_table()
-        sums = (np.bincount(place, each, size) for each in (counts.clicks, counts.impressions))
-        clicks, shown = (each.sum(keepdims=True) if kind == ONCE else each for each in sums)
-        return cls(model, {part: clicks}, {part: shown}), pairs
-
-
-def sufficient(
-    model: ClickModel, log: Log | Counts, positions: int
-) -> tuple[Statistics | Totals, pa.Table]:
-    """What a model needs of a log, and the ids of its pairs; see `Statistics.of_log`."""
-    counted = model.counts is not None and model.statistics == CELLS
-    return (Totals if counted else Statistics).of_log(model, log, positions)
-
-
 def pairs_of(counts: Counts) -> tuple[np.ndarray, pa.Table]:
     """[rows] the query-document pair of counts that are sorted by it, and the ids of all pairs."""
-    pair, first = counts.groups(["query", "document"])
+    pair, first = counts.groups(KEYS)
     pair = pair.astype(np.int32) if len(first) < 2**31 else pair
-    names = ("query", "document")
-    ids = {name: counts.ids[name].take(counts.columns[name][first]) for name in names}
+    ids = {name: counts.ids[name].take(counts.columns[name][first]) for name in KEYS}
     return pair, pa.table(ids)
 
 
