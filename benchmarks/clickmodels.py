@@ -21,8 +21,7 @@ from benchmarks.measure import CACHE, child, peak, seconds
 from twotowers.fits import fitting
 from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.models import model_of
-from twotowers.fitting.em import fit_counts, fit_em
-from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.em import Estimate, fit_counts, fit_em
 from twotowers.fitting.prior import Prior, pseudo_counts
 from twotowers.fitting.statistics import Statistics
 from twotowers.logs.log import Log

@@ -139,7 +139,7 @@ def curves(log: dict[str, np.ndarray], layouts: int, *, users: bool):
     conditional = conditional_of(log, names)
     if users:
         conditional = two_way(conditional, log)
-    return conditional, fit_sequential(displays), moves_after_clicks(displays)
+    return conditional, fit_sequential([displays]), moves_after_clicks([displays])
 
 
 def conditional_of(log: dict[str, np.ndarray], names: pd.DataFrame) -> Curve:

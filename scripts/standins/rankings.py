@@ -117,9 +117,7 @@ def by_tower(ready: dict[str, Rankings], paper: Paper, seed: int) -> np.ndarray:
     """Test scores of the deep tower, trained on simulated clicks on uniformly random rankings."""
     losses = (click_loss(split, ready[split], paper, seed) for split in SPLITS[:2])
     features = ready["test"].features
-    model = two_towers(
-        "deep", width=features.shape[1], pairs=0, positions=paper.positions, seed=seed
-    )
+    model = two_towers("deep", width=features.shape[1], positions=paper.positions, seed=seed)
     settings = FitSettings(**paper.settings[TOWER].training.arguments())
     fitted = fit(model, *losses, settings, lanes=1, seed=seed)
     return np.asarray(fitted.model(0).relevance(jnp.asarray(features)))

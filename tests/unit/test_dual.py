@@ -24,7 +24,7 @@ KEY = jax.random.key(0)
 
 
 def dual(**options) -> DualTowers:
-    towers = two_towers("linear", width=3, pairs=0, positions=LENGTH, seed=1, **options)
+    towers = two_towers("linear", width=3, positions=LENGTH, seed=1, **options)
     if isinstance(towers.bias, nnx.Embed):
         towers.bias.embedding[...] = jnp.asarray(EXAMINATION[:, None], jnp.float32)
     return DualTowers(towers)

@@ -69,10 +69,8 @@ def started(*starts) -> tuple[list, Lane]:
 
 
 def fresh(task: Task):
-    where = task.splits["train"].where
-    return two_towers(
-        task.tower, width=WIDTH, pairs=where.size, positions=POSITIONS, seed=1, model=task.model
-    )
+    width = task.splits["train"].where.size if task.tower == "embedding" else WIDTH
+    return two_towers(task.tower, width=width, positions=POSITIONS, seed=1, model=task.model)
 
 
 def test_sessions_fit_in_batches_of_sessions(folder, pages):

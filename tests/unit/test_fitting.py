@@ -180,7 +180,7 @@ QUICK = FitSettings(learning_rate=0.05, batch=2, steps=6, epochs=15, patience=3,
 
 def fit_lanes(lanes, seed=0, features=FEATURES):
     objective = lanes_of(feature_log(), lanes, features)
-    model = two_towers("linear", width=4, pairs=1, positions=3, seed=1)
+    model = two_towers("linear", width=4, positions=3, seed=1)
     return fit(model, objective, objective, QUICK, lanes=len(lanes), seed=seed)
 
 
@@ -272,7 +272,7 @@ def test_training_reaches_the_exact_optimum():
     settings = FitSettings(
         learning_rate=0.03, weight_decay=0.0, batch=3, steps=600, epochs=1, patience=1, min_delta=0
     )
-    model = two_towers("embedding", width=0, pairs=9, positions=3, seed=1)
+    model = two_towers("embedding", width=9, positions=3, seed=1)
     model = fit(model, objective, objective, settings, lanes=1, seed=1).model(0)
     bias, relevance = np.asarray(model.position_bias), np.asarray(model.relevance(pairs))[where]
     # The same objective: cells weighted by one over the length of their list.

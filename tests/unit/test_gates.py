@@ -16,8 +16,7 @@ from twotowers.claims.claims import CONTRADICTED, GATE, REPRODUCED, UNDECIDED, C
 from twotowers.claims.conditions import above, shown, significant
 from twotowers.claims.gates import gates_of, lines, of_failing
 from twotowers.claims.judging import judge_all
-from twotowers.fitting.em import fit_em
-from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.em import Estimate, fit_em
 from twotowers.fitting.prior import Prior
 from twotowers.jobs.gates import compared, fall_at_limit, gates, trivial_loss
 from twotowers.jobs.measures import measure
@@ -216,7 +215,7 @@ def test_dropout_is_compared_in_expectation_over_what_it_drops(rate):
 
     def made(scores):
         build = partial(Baseline, constant)
-        towers = two_towers(build, width=1, pairs=1, positions=LENGTH, seed=0, dropout=rate)
+        towers = two_towers(build, width=1, positions=LENGTH, seed=0, dropout=rate)
         towers.bias.embedding[...] = jnp.asarray(scores)[:, None]
         losses, usual = (partial(each, towers, log=0) for each in (dropped_losses, cell_losses))
         fitted = Fitted(None, cell_losses=usual, dropout=rate, dropped_losses=losses)
@@ -235,7 +234,7 @@ def test_dropout_is_compared_in_expectation_over_what_it_drops(rate):
 def test_losses_in_expectation_over_dropout_are_means_over_its_draws():
     split = task().splits["train"]
     build = partial(Baseline, -0.5)
-    towers = two_towers(build, width=1, pairs=1, positions=LENGTH, seed=0, dropout=0.4)
+    towers = two_towers(build, width=1, positions=LENGTH, seed=0, dropout=0.4)
     counts = split.counts.impressions[0], split.counts.clicks[0]
     keys = jax.random.split(jax.random.key(1), 4000)
     drawn = jax.vmap(lambda key: towers.cell_losses(split.inputs, *counts, key))(keys)

@@ -80,7 +80,7 @@ def row_objective():
 
 
 def towers_of(model, seed=1):
-    return two_towers("linear", width=WIDTH, pairs=0, positions=POSITIONS, seed=seed, model=model)
+    return two_towers("linear", width=WIDTH, positions=POSITIONS, seed=seed, model=model)
 
 
 def value_and_gradient(towers, objective):

@@ -64,7 +64,8 @@ def counts_objective(inputs=FEATURES) -> CountLoss:
 
 
 def model_of(tower="linear", seed=1):
-    return two_towers(tower, width=WIDTH, pairs=WHERE.size, positions=POSITIONS, seed=seed)
+    width = WHERE.size if tower == "embedding" else WIDTH
+    return two_towers(tower, width=width, positions=POSITIONS, seed=seed)
 
 
 def inputs_of(tower):

@@ -133,7 +133,7 @@ def test_pages_without_documents_are_no_units():
 def test_offsets_are_a_bias():
     """With the bias of two towers as offset, the loss is theirs on the same sessions."""
     given = task()
-    towers = two_towers("deep", width=WIDTH, pairs=0, positions=POSITIONS, seed=2)
+    towers = two_towers("deep", width=WIDTH, positions=POSITIONS, seed=2)
     pages = given.splits["train"].sessions[0]
     columns = (pages.query, pages.documents, pages.clicks, pages.where)
     theirs = SessionLoss(jnp.asarray(FEATURES), *(jnp.asarray(each)[None] for each in columns))
@@ -218,9 +218,7 @@ def test_regression_em_is_the_likelihood_with_another_watch():
     given = task(model=PositionBased(), training=TRAINING | {"patience": 100})
     (em,), (watching,) = (regression_em.fit(given, watched=name) for name in ("em", "likelihood"))
     lanes = [(0, "none")]
-    towers = two_towers(
-        "deep", width=WIDTH, pairs=0, positions=POSITIONS, seed=1, model=PositionBased()
-    )
+    towers = two_towers("deep", width=WIDTH, positions=POSITIONS, seed=1, model=PositionBased())
     objectives = [
         descent.session_loss(given.splits[name], lanes) for name in ("train", "validation")
     ]

@@ -198,7 +198,7 @@ CLICKED = RNG.binomial(SHOWN, 0.4)
 
 
 def towers(tower="linear", **options):
-    model = two_towers(tower, width=WIDTH, pairs=0, positions=POSITIONS, seed=2, **options)
+    model = two_towers(tower, width=WIDTH, positions=POSITIONS, seed=2, **options)
     if isinstance(model.bias, nnx.Embed):
         model.bias.embedding[...] = jnp.array([[1.0], [0.5], [-0.5], [-1.5]])
     return model

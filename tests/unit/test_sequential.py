@@ -50,7 +50,7 @@ def test_a_log_that_has_its_expectation_gives_the_truth():
                 pair = rows[-1][0] + 1 if rows else 0
                 rows += [(pair, *each) for each in zip(factors, clicks, strict=True)]
     pair, factor, click = np.array(rows).T
-    curve = fit_sequential(Displays.of_rows(pair, factor, click, query=pair))
+    curve = fit_sequential([Displays.of_rows(pair, factor, click, query=pair)])
     np.testing.assert_allclose(curve.estimate, EXAMINATION, rtol=0.01)
     assert (curve.reason == "").all()
 
@@ -58,15 +58,15 @@ def test_a_log_that_has_its_expectation_gives_the_truth():
 def test_the_order_of_time_counts_and_that_of_pairs_does_not():
     log, _ = simulate(np.random.default_rng(2), rounds=20, feedback=1.0)
     columns = log["pair"], log["factor"], log["click"]
-    curve = fit_sequential(Displays.of_rows(*columns, query=log["query"]))
+    curve = fit_sequential([Displays.of_rows(*columns, query=log["query"])])
     grouped = np.argsort(log["query"], kind="stable")
     alike = fit_sequential(
-        Displays.of_rows(*(each[grouped] for each in columns), query=log["query"][grouped])
+        [Displays.of_rows(*(each[grouped] for each in columns), query=log["query"][grouped])]
     )
     np.testing.assert_allclose(curve.estimate, alike.estimate, rtol=1e-9)
     np.testing.assert_allclose(curve.error, alike.error, rtol=1e-6)
     backwards = fit_sequential(
-        Displays.of_rows(*(each[::-1] for each in columns), query=log["query"][::-1])
+        [Displays.of_rows(*(each[::-1] for each in columns), query=log["query"][::-1])]
     )
     assert abs(backwards.estimate / curve.estimate - 1).max() > 0.05
 
@@ -75,7 +75,7 @@ def test_errors_by_queries_and_users_are_those_of_the_plain_formula():
     log, _ = simulate(np.random.default_rng(3), queries=40, rounds=15, users=12, spread=0.4)
     query, user = log["query"], log["user"]
     displays = Displays.of_rows(log["pair"], log["factor"], log["click"], query=query, user=user)
-    curve = fit_sequential(displays)
+    curve = fit_sequential([displays])
     # Displays one by one, in dense matrices.
     first, w = displays.firsts, 1 / curve.estimate
     scaled = w[displays.factor] * displays.click
@@ -111,7 +111,7 @@ def test_factors_that_nothing_links_have_no_estimate():
     factor = np.concatenate([[0, 1] * 8, [2] * 8])
     click = np.tile([1, 1, 0, 0], 6)
     names = pd.DataFrame({"position": [1, 2, 3, 4]})
-    curve = fit_sequential(Displays.of_rows(pair, factor, click, query=pair, names=names))
+    curve = fit_sequential([Displays.of_rows(pair, factor, click, query=pair, names=names)])
     assert np.isfinite(curve.estimate[:2]).all()
     assert np.isnan(curve.estimate[2:]).all()
     assert "no document was shown both here" in curve.reason[2]
@@ -124,5 +124,5 @@ def test_rankers_that_do_not_learn_raise_no_alarm(ranker):
     for draw in range(20):
         log, _ = simulate(np.random.default_rng(draw), rounds=15, ranker=ranker)
         displays = Displays.of_rows(log["pair"], log["factor"], log["click"], query=log["query"])
-        rejected.append(moves_after_clicks(displays).p < LEVEL)
+        rejected.append(moves_after_clicks([displays]).p < LEVEL)
     assert sum(rejected) <= 4  # P(more) = .003 at 5 %

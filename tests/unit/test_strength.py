@@ -8,16 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twotowers.analysis.propensities import Propensities
-from twotowers.errors import InputError
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts, factor_components
 from twotowers.identifiability.intervention import intervention_cost
 from twotowers.identifiability.strength import (
     best_swaps,
     growth_of,
-    sessions_needed,
     strength,
     strength_of_log,
+    times_needed,
 )
 
 ROWS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), min_size=1, max_size=25)
@@ -80,17 +79,15 @@ def test_each_step_is_the_best_of_all():
     assert chosen["mean"] == pytest.approx(min(others)[1])
 
 
-def test_sessions_for_an_error():
+def test_times_for_an_error():
     counts = PairCounts.of_arrays([0, 0, 1], [0, 1, 2], [100, 100, 5], [50, 50, 1])
     curve = fit_conditional(counts)
     error = np.sqrt(4 / curve.swaps)
     error[0] = 0
-    needed = sessions_needed(replace(curve, error=error), 205, 0.02)
-    assert needed[1] == pytest.approx(205 * (2 / 50) / 0.02**2)
+    needed = times_needed(replace(curve, error=error), 0.02, growth=1)
+    assert needed[1] == pytest.approx((2 / 50) / 0.02**2)
     assert needed[0] == 0
     assert needed[2] == np.inf
-    with pytest.raises(InputError, match="error"):
-        sessions_needed(curve, 205, 0)
 
 
 def test_growth_is_that_of_logs_that_are_drawn_longer():
@@ -112,7 +109,7 @@ def test_growth_is_that_of_logs_that_are_drawn_longer():
         longer = fit_conditional(log(np.random.default_rng([2, seed]), 4 * pages)).error[1:]
         growth = growth_of(counts, curve)
         assert growth[0] == 1
-        asked.append([sessions_needed(curve, 1, longer.mean(), each)[1:] for each in (growth, 1)])
+        asked.append([times_needed(curve, longer.mean(), each)[1:] for each in (growth, 1)])
     forecast, proportion = np.mean(asked, axis=(0, 2))
     assert forecast == pytest.approx(4, rel=0.15)
     assert proportion > 5

@@ -42,7 +42,7 @@ def test_dropout_only_with_a_key():
 
 
 def test_embedding_looks_pairs_up():
-    model = two_towers("embedding", width=0, pairs=6, positions=2, seed=3)
+    model = two_towers("embedding", width=6, positions=2, seed=3)
     table = np.asarray(model.relevance.logits.embedding[...])[:, 0]
     np.testing.assert_array_equal(model.relevance(np.array([[5, 0]])), [[table[5], table[0]]])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -14,13 +14,12 @@ import pyarrow.compute as pc
 
 from twotowers.errors import InputError
 from twotowers.fitting.curves import Curve, cluster_by_user
-from twotowers.fitting.sequential import Displays, fit_sequential, portions_of
+from twotowers.fitting.sequential import Displays, fit_sequential
 from twotowers.identifiability.testing import single, together
 from twotowers.intervals import Tested
 from twotowers.logs.click_log import ClickLog
 from twotowers.logs.counted import Counts, key_of
 from twotowers.logs.log import Block
-from twotowers.logs.numbering import Ids
 from twotowers.logs.sessions import TIME
 
 USER = "user"
@@ -32,39 +31,36 @@ WIDTH = 256
 """Bytes that a display takes while it is tested, at most."""
 
 
-@dataclass(frozen=True, eq=False)
 class Portions:
-    """The displays of a log's clicked pairs in the order of time, those of some queries at a time.
+    """The displays of a log's clicked pairs in the order of time, of some queries at a time."""
 
-    Attributes:
-        factors, pairs: sorted keys of the log's factors, and of its clicked pairs.
-        ids: column -> what its numbers stand for.
-        seconds: [times] of each number of the column of times; None for the order of the log.
-        names, shown: of the factors; see `Displays`.
-        ends: numbers of queries before which portions begin and end.
-    """
-
-    blocks: Sequence[Block]
-    bias: Sequence[str]
-    factors: np.ndarray
-    pairs: np.ndarray
-    ids: Mapping[str, Ids]
-    seconds: np.ndarray | None
-    names: pd.DataFrame
-    shown: np.ndarray
-    ends: Sequence[int]
+    def __init__(self, log: ClickLog, cells: Counts, bias: Sequence[str]) -> None:
+        held = log.holding(needed_columns(log, bias))
+        factors, pairs, queries = (
+            cells.count(by) for by in (bias, ["query", "document"], ["query"])
+        )
+        self.blocks, self.bias, self.ids = held.blocks, bias, cells.ids
+        # Sorted keys of the log's factors, and of its clicked pairs.
+        self.factors = key_of(factors.columns, factors.ids)
+        self.pairs = key_of(pairs.columns, pairs.ids)[pairs.clicks > 0]
+        self.names = factors.table().select(bias).to_pandas()
+        self.shown = factors.impressions.astype(float)
+        self.seconds = None  # of each number of the column of times
+        if TIME in held.ids:
+            self.seconds = seconds_of(held.ids[TIME].take(np.arange(held.ids[TIME].size)), log)
+        # Numbers of queries between portions that memory holds.
+        portion = np.cumsum(queries.impressions) * WIDTH // log.memory
+        between = queries.columns["query"][np.flatnonzero(np.diff(portion)) + 1]
+        self.ends = [0, *between.tolist(), queries.ids["query"].size]
 
     def __iter__(self) -> Iterator[Displays]:
-        yield from map(self._portion, pairwise(self.ends))
-
-    def _portion(self, ends: tuple[int, int]) -> Displays:
-        """The displays of queries from one number to below another."""
-        parts = [self._rows(_of_queries(each, *ends)) for each in self.blocks]
-        rows = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
-        if self.seconds is not None:
-            order = np.argsort(rows.pop(TIME), kind="stable")
-            rows = {name: each[order] for name, each in rows.items()}
-        return Displays.of_rows(**rows, names=self.names, shown=self.shown)
+        for low, high in pairwise(self.ends):
+            parts = [self._rows(_of_queries(each, low, high)) for each in self.blocks]
+            rows = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
+            if self.seconds is not None:
+                order = np.argsort(rows.pop(TIME), kind="stable")
+                rows = {name: each[order] for name, each in rows.items()}
+            yield Displays.of_rows(**rows, names=self.names, shown=self.shown)
 
     def _rows(self, block: Block) -> dict[str, np.ndarray]:
         """The displays of a block whose pair has a click."""
@@ -89,12 +85,6 @@ def _of_queries(block: Block, low: int, high: int) -> Block:
     query = block.of_pages["query"]
     inside = (query >= low) & (query < high)
     return block if inside.all() else block.filter(inside)
-
-
-def _ends(queries: Counts, memory: int) -> list[int]:
-    """Numbers of queries between portions that memory holds."""
-    number, portion = queries.columns["query"], np.cumsum(queries.impressions) * WIDTH // memory
-    return [0, *number[np.flatnonzero(np.diff(portion)) + 1].tolist(), queries.ids["query"].size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,27 +126,11 @@ def feedback_of(log: ClickLog, cells: Counts, bias: Sequence[str]) -> Feedback |
     held = log.holding(needed_columns(log, bias))
     if held.times is not None:  # Equal pages are one row, in no order of time.
         return None
-    factors, pairs = cells.count(bias), cells.count(["query", "document"])
-    seconds = None
-    if TIME in held.ids:
-        seconds = seconds_of(held.ids[TIME].take(np.arange(held.ids[TIME].size)), log)
-    displays = Portions(
-        held.blocks,
-        bias,
-        key_of(factors.columns, factors.ids),
-        key_of(pairs.columns, pairs.ids)[pairs.clicks > 0],
-        cells.ids,
-        seconds,
-        factors.table().select(bias).to_pandas(),
-        factors.impressions.astype(float),
-        _ends(cells.count(["query"]), log.memory),
-    )
-    order = "file" if seconds is None else "time"
+    displays = Portions(log, cells, bias)
+    stated = "stated" if log.ordered else "file"
     # Several portions are made again each time that they are needed.
     one = len(displays.ends) == 2
-    return Feedback(
-        [*displays] if one else displays, "stated" if order == "file" and log.ordered else order
-    )
+    return Feedback([*displays] if one else displays, "time" if TIME in held.ids else stated)
 
 
 def by_user(curve: Curve, log: ClickLog, bias: Sequence[str]) -> Curve:
@@ -211,7 +185,7 @@ def seconds_of(times: pa.Array, log: ClickLog) -> np.ndarray:
     return dates.astype("int64").to_numpy()
 
 
-def moves_after_clicks(displays: Displays | Iterable[Displays]) -> Tested:
+def moves_after_clicks(portions: Iterable[Displays]) -> Tested:
     """The F-test that clicks move no pair, from its displays in the order of time.
 
     The conditional estimate (`twotowers.fitting.conditional`) is right if what is shown where does
@@ -227,12 +201,12 @@ def moves_after_clicks(displays: Displays | Iterable[Displays]) -> Tested:
     The sums of both over queries are tested together. The test does not see whether a pair comes
     back because it was clicked.
 
-    The displays may come in portions, each of other queries.
+    The displays come in portions, each of other queries.
 
     Positions are the column `position` of the factors' names. The value is how many positions a
     click moves its pair up, the mean after it compared with the mean before it; below 0, down.
     """
-    sums = [_sums(each) for each in portions_of(displays)]
+    sums = [_sums(each) for each in portions]
     products, squares = zip(*sums, strict=True)
     steps = np.concatenate(products) / np.maximum(sum(squares), 1e-300)
     values = steps.sum(0)

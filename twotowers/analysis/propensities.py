@@ -25,9 +25,9 @@ from twotowers.identifiability.strength import (
     Strength,
     best_swaps,
     growth_of,
-    sessions_needed,
     strength,
     strength_of_log,
+    times_needed,
     weakest_link,
 )
 from twotowers.intervals import Tested
@@ -298,7 +298,7 @@ class Propensities(Drawn):
                     f"that is by the clicks alone; queries differ, so the errors above are about "
                     f"{self.inflation:.1f} times as large"
                 )
-        times = sessions_needed(self.curve, 1.0, TARGET, self.growth)
+        times = times_needed(self.curve, TARGET, self.growth)
         finite = times[np.isfinite(times)]
         if (times == np.inf).any():
             yield (

@@ -11,7 +11,7 @@ import pandas as pd
 from twotowers.analysis.propensities import TARGET
 from twotowers.analysis.tower_tests import TowerTest
 from twotowers.diagnosis.evidence import Evidence
-from twotowers.identifiability.strength import sessions_needed
+from twotowers.identifiability.strength import times_needed
 from twotowers.logs.strays import LEFT_OUT
 
 LINKS = 6
@@ -161,7 +161,7 @@ def _links(e: Evidence) -> pd.DataFrame:
 
 def _curve(e: Evidence) -> pd.DataFrame:
     curve, counts = e.curve, e.product.counts
-    times = sessions_needed(curve, 1.0, TARGET, e.product.growth)
+    times = times_needed(curve, TARGET, e.product.growth)
     known, reference = np.isfinite(curve.estimate), np.arange(len(times)) == curve.reference
     needed = np.where(reference | ~np.isfinite(times), np.nan, np.ceil(times * e.pages))
     columns = {

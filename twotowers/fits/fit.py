@@ -30,7 +30,7 @@ from twotowers.fits.prior_check import CONDITIONAL, PriorCheck, prior_check, war
 from twotowers.fits.reduction import check_of_documents, pages_to_predict, predictions, shown_with
 from twotowers.fits.tables import KNOWN, examinations_of, pair_numbers, places, product_of, table_of
 from twotowers.fitting.curves import Curve
-from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.em import Estimate
 from twotowers.logs.click_log import ClickLog, as_log
 from twotowers.logs.frames import PANDAS, Native, native
 from twotowers.logs.page_arrays import Pages

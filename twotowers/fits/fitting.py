@@ -23,8 +23,7 @@ from twotowers.fits.defaults import PRIOR
 from twotowers.fits.fit import Fit, means_of
 from twotowers.fits.models import fitted_model
 from twotowers.fits.reduction import reduced
-from twotowers.fitting.em import fit_counts, fit_em
-from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.em import Estimate, fit_counts, fit_em
 from twotowers.fitting.prior import Prior, pseudo_counts
 from twotowers.logs.click_log import MOST_POSITIONS, OF_CLICKS, ClickLog, Trained, as_log
 from twotowers.models.protocol import PER_DOCUMENT, ClickModel, of_documents

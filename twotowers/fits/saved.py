@@ -16,7 +16,7 @@ from twotowers.files.tables import opened
 from twotowers.fits.fit import Fit
 from twotowers.fits.models import model_of
 from twotowers.fits.tables import COLUMNS, places
-from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.em import Estimate
 from twotowers.fitting.prior import Prior
 from twotowers.models.protocol import PER_DOCUMENT, PER_JUMP, PER_POSITION
 

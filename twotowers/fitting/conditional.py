@@ -49,9 +49,7 @@ MOST_VARIANCE = 1e4
 """Of a log-ratio by the information: beyond it the clicks are all on one side."""
 
 
-def fit_conditional(
-    counts: PairCounts, *, form: str = "product", reference: int = 0, level: float = 0.95
-) -> Curve:
+def fit_conditional(counts: PairCounts, *, form: str = "product", reference: int = 0) -> Curve:
     """Examination relative to the reference, given the clicks of each pair.
 
     `form` is 'product' for ratios of examination, 'additive' for ratios of odds. Errors are
@@ -86,7 +84,6 @@ def fit_conditional(
         queries=queries,
         reason=reason,
         reference=reference,
-        level=level,
     )
     rests = (alone**2).sum(0) > LEVERAGE * resistance
     curve.reason[rests & (curve.reason == "")] = ALONE

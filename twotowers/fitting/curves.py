@@ -261,7 +261,6 @@ def as_curve(
     queries: np.ndarray,
     reason: np.ndarray,
     reference: int,
-    level: float = 0.95,
     users: tuple[np.ndarray, float] | None = None,
 ) -> Curve:
     """The curve of log-estimates [K] that are relative to the reference, with t intervals.
@@ -292,7 +291,7 @@ def as_curve(
     error = np.where(known, np.sqrt(np.maximum(np.diag(covariance), 0)), np.nan)
     freedom = np.maximum(np.minimum(queries, behind), 1)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        ends = interval(log_estimate, error, freedom, level=level)
+        ends = interval(log_estimate, error, freedom)
         low, high = np.exp(ends)
     reason = reason.copy()
     reason[alike] = "doubtful: queries do not differ, so its error is by clicks"
@@ -340,7 +339,7 @@ def query_and_user(query: np.ndarray, user: np.ndarray) -> np.ndarray:
     return np.unique(query.astype(np.int64) * users + user, return_inverse=True)[1]
 
 
-def cluster_by_user(curve: Curve, rows: pd.DataFrame, *, level: float = 0.95) -> Curve:
+def cluster_by_user(curve: Curve, rows: pd.DataFrame) -> Curve:
     """The curve with errors that are clustered by query and by user.
 
     With scores s by query, by user, and by both together, the two-way sandwich is (Cameron, Gelbach
@@ -391,5 +390,4 @@ def cluster_by_user(curve: Curve, rows: pd.DataFrame, *, level: float = 0.95) ->
         users=(effective_clusters(by_user), active_users(rows["user"], rows["impressions"])),
         reason=np.where(known, "", curve.reason),
         reference=curve.reference,
-        level=level,
     )

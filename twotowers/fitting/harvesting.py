@@ -39,12 +39,7 @@ ENTRIES = 4_000_000
 
 
 def harvest(
-    counts: PairCounts,
-    estimator: str = "all_pairs",
-    *,
-    reference: int = 0,
-    collision: bool = False,
-    level: float = 0.95,
+    counts: PairCounts, estimator: str = "all_pairs", *, reference: int = 0, collision: bool = False
 ) -> Curve:
     """Examination relative to the reference, by one of the estimators of this module.
 
@@ -104,7 +99,6 @@ def harvest(
         queries=queries,
         reason=reason,
         reference=reference,
-        level=level,
     )
     curve.reason[(alone > LEVERAGE * resistance) & (curve.reason == "")] = ALONE
     return curve

@@ -112,16 +112,13 @@ class Displays:
         return np.flatnonzero(self.pair[1:] == self.pair[:-1])
 
 
-def fit_sequential(
-    displays: Displays | Iterable[Displays], *, reference: int = 0, level: float = 0.95
-) -> Curve:
+def fit_sequential(portions: Iterable[Displays], *, reference: int = 0) -> Curve:
     """Examination relative to the reference, where positions may follow past clicks.
 
-    Displays are of a log in the order of time; or portions of it, each of other queries. Errors are
+    A log's displays come in portions, each of other queries and in the order of time. Errors are
     clustered by query, and by user as well where users are known (Cameron, Gelbach and Miller
     2011). A factor without an estimate has a reason.
     """
-    portions = portions_of(displays)
     moves, last, active = _moves(portions)
     factors, shown = last.factors, last.shown
 
@@ -180,43 +177,27 @@ def fit_sequential(
         queries=queries,
         reason=reason,
         reference=reference,
-        level=level,
         users=None if active is None else (users, active),
     )
 
 
-def portions_of(displays: Displays | Iterable[Displays]) -> Iterable[Displays]:
-    """The portions of a log, which may be one."""
-    return [displays] if isinstance(displays, Displays) else displays
-
-
-MOVES = np.dtype([("query", int), ("one", int), ("other", int), ("displays", float),
-                  ("clicks", float), ("nexts", float)])  # fmt: skip
-"""Displays at a factor whose pair comes again at another, by query: their number, their clicks, and
-those of the next display."""
-
-
-def _moves(portions: Iterable[Displays]) -> tuple[np.ndarray, Displays, float | None]:
-    """Rows of `MOVES`, with numbers of queries over all portions; the last portion; and the
-    effective number of users by their displays, where they are known."""
+def _moves(portions: Iterable[Displays]) -> tuple[np.recarray, Displays, float | None]:
+    """Displays at a factor whose pair comes again at another, by query: their number, their clicks,
+    and those of the next display; the last portion; and the effective number of users by their
+    displays, where they are known. Queries are numbered over all portions."""
     moves, queries, users = [], 0, []
     for each in portions:
         first = each.firsts
-        key = each.query[first].astype(np.int64) * each.factors + each.factor[first]
-        key, place = np.unique(key * each.factors + each.factor[first + 1], return_inverse=True)
-        rows = np.zeros(len(key), MOVES)
-        query, rows["one"] = np.divmod(key // each.factors, each.factors)
-        rows["query"], rows["other"] = query + queries, key % each.factors
-        rows["displays"] = np.bincount(place, minlength=len(key))
-        rows["clicks"] = np.bincount(place, each.click[first], len(key))
-        rows["nexts"] = np.bincount(place, each.click[first + 1], len(key))
+        columns = {"query": each.query[first] + queries, "one": each.factor[first]}
+        columns |= {"other": each.factor[first + 1], "clicks": each.click[first]}
+        rows = pd.DataFrame(columns | {"nexts": each.click[first + 1], "displays": 1.0})
+        moves.append(rows.groupby(["query", "one", "other"], as_index=False).sum())
         queries += int(each.query.max(initial=-1)) + 1
-        moves.append(rows)
         if each.user is not None:
             users.append(np.bincount(each.user))
     numbers = [np.arange(len(own)) for own in users]
     active = active_users(np.concatenate(numbers), np.concatenate(users)) if users else None
-    return np.concatenate(moves), each, active
+    return pd.concat(moves).to_records(index=False), each, active
 
 
 def _solve(

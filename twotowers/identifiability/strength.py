@@ -39,14 +39,13 @@ import numpy as np
 import pandas as pd
 from scipy.sparse.csgraph import connected_components
 
-from twotowers.errors import check_range
 from twotowers.fitting.conditional import optimum, product_moments
 from twotowers.fitting.curves import ENOUGH_SWAPS, Curve, contrasts, number_of
 from twotowers.fitting.pair_counts import PairCounts, strong_components
 from twotowers.randomness import draw_clicks
 
 LEAST = 0.05
-"""The smallest 2 - growth that `sessions_needed` takes: with a smaller one it would never end."""
+"""The smallest 2 - growth that `times_needed` takes: with a smaller one it would never end."""
 
 
 @dataclass(frozen=True)
@@ -188,22 +187,19 @@ def growth_of(counts: PairCounts, curve: Curve) -> np.ndarray:
     return np.clip(np.nan_to_num(power, nan=1.0), 1, 2)
 
 
-def sessions_needed(
-    curve: Curve, sessions: float, error: float, growth: np.ndarray | float = 1.0
-) -> np.ndarray:
-    """[K] sessions for an error of each log-ratio, such as .1, about a tenth of the ratio.
+def times_needed(curve: Curve, error: float, growth: np.ndarray | float) -> np.ndarray:
+    """[K] how many times this log would know each log-ratio to an error such as .1.
 
     What t times a log tells of a log-ratio is taken to be t^2 (1 + s) / (t + s) times as much: it
     grows by the power `growth` now (`growth_of`; 1 where documents are all seen often), and in
-    proportion in the end, with s = 1 / (2 - growth) - 1. It is inf where this log, of so many
-    sessions, tells nothing, however long, and 0 at the reference.
+    proportion in the end, with s = 1 / (2 - growth) - 1. It is inf where this log tells nothing,
+    however long, and 0 at the reference.
     """
-    check_range(error, field="error", low=1e-9, high=100)
     ratio = np.where(np.isfinite(curve.error), (curve.error / error) ** 2, np.inf)
     later = 1 / np.maximum(2 - growth, LEAST) - 1
     with np.errstate(invalid="ignore"):
         times = ratio + np.sqrt(ratio**2 + 4 * (1 + later) * later * ratio)
-    return sessions * np.where(np.isinf(ratio), np.inf, times / (2 * (1 + later)))
+    return np.where(np.isinf(ratio), np.inf, times / (2 * (1 + later)))
 
 
 def best_swaps(

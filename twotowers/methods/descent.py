@@ -58,7 +58,7 @@ def towers_of(task: Task, model: CellModel, heads: Sequence[Callable] = ()) -> T
     """Towers of the task, with a click model."""
     width = width_of(task)
     given = {"positions": task.positions, "seed": task.seed, **task.examination}
-    return two_towers(task.tower, width=width, pairs=width, model=model, heads=heads, **given)
+    return two_towers(task.tower, width=width, model=model, heads=heads, **given)
 
 
 def width_of(task: Task) -> int:

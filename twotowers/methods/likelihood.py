@@ -21,7 +21,7 @@ from jax.flatten_util import ravel_pytree
 from scipy.special import expit
 
 from twotowers.errors import InputError
-from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.em import Estimate
 from twotowers.fitting.gradient import Fit
 from twotowers.fitting.lane_steps import mean_loss
 from twotowers.fitting.streaming import StreamLoss

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.special import logit
 
-from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.em import Estimate
 from twotowers.fitting.prior import pseudo_counts
 from twotowers.fitting.statistics import Statistics, distinct_pages
 from twotowers.methods.task import Fitted, Split, Task, cells

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from twotowers.errors import InputError
-from twotowers.fitting.estimates import Estimate
+from twotowers.fitting.em import Estimate
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.logs.counts import Counts
 from twotowers.logs.described import Gathered, Several

@@ -17,7 +17,6 @@ from twotowers.models.additive import Additive
 from twotowers.models.protocol import CellModel
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.embedding import EmbeddingTower
-from twotowers.towers.head import Head
 from twotowers.towers.lane import KNOWN, Lane
 from twotowers.towers.linear import LinearTower
 from twotowers.towers.parts import Constant, drop, embedding, number
@@ -93,7 +92,7 @@ class TwoTowers(nnx.Module):
         *,
         examination: BUILD | str | None = None,
         dropout: float | Lane = 0.0,
-        heads: Sequence[Head] = (),
+        heads: Sequence[BUILD] = (),
         rngs: nnx.Rngs,
     ):
         self.model = model
@@ -105,7 +104,7 @@ class TwoTowers(nnx.Module):
         else:
             self.bias = PositionTower(examination, positions, rngs=rngs)
         self.dropout = number(dropout)
-        self.heads = nnx.List(heads)
+        self.heads = nnx.List(build(self.units, rngs=rngs) for build in heads)
 
     @property
     def examination(self) -> jax.Array:
@@ -237,7 +236,6 @@ def two_towers(
     tower: str | BUILD,
     *,
     width: int,
-    pairs: int,
     positions: int,
     seed: int,
     model: CellModel | None = None,
@@ -249,7 +247,7 @@ def two_towers(
 
     Args:
         tower: 'linear', 'deep' or 'embedding', or a function that builds another tower.
-        width, pairs: features per document; for 'embedding', the number of query-document pairs.
+        width: features per document; of a tower that reads numbers of pairs, how many these are.
         model: the click model; the additive one if None.
         examination: builds a tower of positions. None is a table. 'known' is for logits that
             `twotowers.fitting.gradient.fit` fills in.
@@ -257,14 +255,13 @@ def two_towers(
         heads: functions that build the heads.
     """
     rngs = nnx.Rngs(seed)
-    model = model or Additive()
-    if isinstance(tower, str):
-        relevance = TOWERS[tower](pairs if tower == "embedding" else width, rngs=rngs)
-    else:
-        relevance = tower(width, rngs=rngs)
-    towers = TwoTowers(
-        model, relevance, positions, examination=examination, dropout=dropout, rngs=rngs
+    relevance = (TOWERS[tower] if isinstance(tower, str) else tower)(width, rngs=rngs)
+    return TwoTowers(
+        model or Additive(),
+        relevance,
+        positions,
+        examination=examination,
+        dropout=dropout,
+        heads=heads,
+        rngs=rngs,
     )
-    for build in heads:
-        towers.heads.append(build(towers.units, rngs=rngs))
-    return towers

@@ -120,7 +120,6 @@ def fits(x, chance, *, starts: int, steps: int, width: int, seed: int) -> list:
         return two_towers(
             lambda columns, rngs: DenseTower(columns, layers=[width, width], rngs=rngs),
             width=x.shape[-1],
-            pairs=0,
             positions=POSITIONS,
             seed=1000 * seed + number,
         )

@@ -65,7 +65,6 @@ def run(
         model = two_towers(
             partial(dense, layers=layers),
             width=features.shape[-1],
-            pairs=0,
             positions=positions,
             seed=seed,
             examination=partial(dense, layers=observation),
