@@ -29,7 +29,7 @@ from twotowers.methods import (
     regression_em,
 )
 from twotowers.methods import softmax as softmax_method
-from twotowers.methods.page_losses import page_loss
+from twotowers.methods.descent import page_loss
 from twotowers.methods.task import Split, Task
 from twotowers.models.additive import Additive
 from twotowers.models.position_based import PositionBased

@@ -30,8 +30,8 @@ from jax.flatten_util import ravel_pytree
 from twotowers.fitting.gradient import Fit
 from twotowers.losses.listwise import ratios_to_first
 from twotowers.losses.pages import Softmax, attention_rank, offset
-from twotowers.methods.page_losses import fitted_of, relevance_of, train
-from twotowers.methods.propensities import TRUE, Known, propensities_of
+from twotowers.methods.descent import fitted_of, relevance_of, train
+from twotowers.methods.harvesting import TRUE, Known, propensities_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.towers.dense import DenseTower
 from twotowers.towers.parts import Constant, Count, linear
@@ -61,7 +61,7 @@ def fit(
 
     Args:
         task: the training of step 3, and the tower of f. Its model and examination are not used.
-        propensities: e_k; see `twotowers.methods.propensities`.
+        propensities: e_k; see `twotowers.methods.harvesting`.
         target: of step 2, "propensity" for e_k or "log" for ln e_k.
         loss: of step 3, "towers" (de Haan and Hager) or "dual" (Luo et al.), whose weights are at
             most 10, and which predicts no clicks; "none" ends with step 1, the policy.

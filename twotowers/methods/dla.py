@@ -17,8 +17,7 @@ from flax import nnx
 
 from twotowers.losses.listwise import ABSENT, Normalised
 from twotowers.losses.pages import Dual
-from twotowers.methods.descent import descend, towers_of
-from twotowers.methods.page_losses import count_losses, fitted_of, train
+from twotowers.methods.descent import count_losses, descend, fitted_of, towers_of, train
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.additive import Additive
 from twotowers.towers.two_towers import TwoTowers

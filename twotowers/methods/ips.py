@@ -22,14 +22,14 @@ import numpy as np
 
 from twotowers.losses.pages import inverse_propensity
 from twotowers.methods import likelihood
-from twotowers.methods.page_losses import (
+from twotowers.methods.descent import (
     fitted_of,
     position_based_losses,
     relevance_of,
     train,
     weights_of,
 )
-from twotowers.methods.propensities import TRUE, Known, propensities_of, weighed
+from twotowers.methods.harvesting import TRUE, Known, propensities_of, weighed
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.document_rate import DocumentRate
 from twotowers.towers.lane import Lanes
@@ -49,7 +49,7 @@ def fit(
     Args:
         task: its model's click probability is not used.
         weighting: of cells; see `twotowers.methods.likelihood.fit`.
-        propensities: see `twotowers.methods.propensities.propensities_of`. Of pages, weights are at
+        propensities: see `twotowers.methods.harvesting.propensities_of`. Of pages, weights are at
             most 10, the published clip at .1.
     """
     if task.splits["train"].sessions is not None:

@@ -7,7 +7,7 @@ do not predict clicks.
 from __future__ import annotations
 
 from twotowers.losses.pages import lambda_rank
-from twotowers.methods.page_losses import fitted_of, relevance_of, train
+from twotowers.methods.descent import fitted_of, relevance_of, train
 from twotowers.methods.task import Fitted, Task
 
 TRAINS = True

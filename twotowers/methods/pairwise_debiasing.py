@@ -15,7 +15,7 @@ from flax import nnx
 
 from twotowers.losses.cells import softplus
 from twotowers.losses.pages import PairwiseDebiasing
-from twotowers.methods.page_losses import fitted_of, relevance_of, train
+from twotowers.methods.descent import fitted_of, relevance_of, train
 from twotowers.methods.task import Fitted, Task
 from twotowers.towers.parts import embedding
 

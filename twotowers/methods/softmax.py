@@ -1,7 +1,7 @@
 """The softmax loss of lists, with or without inverse propensity weights (Ai et al. 2018).
 
 On a log of sessions, a list is a result page (Hager 2026, Section 3.4, whose code has `normalised:
-after`); on a log of cells, it is the counts of a whole query (`twotowers.methods.page_losses`). The
+after`); on a log of cells, it is the counts of a whole query (`twotowers.methods.descent`). The
 loss does not depend on a constant added to all scores of a list, so the method predicts no clicks.
 """
 
@@ -11,9 +11,15 @@ from typing import Literal
 
 from twotowers.losses.listwise import Normalised, Unclicked
 from twotowers.losses.pages import Softmax
-from twotowers.methods.descent import descend
-from twotowers.methods.page_losses import count_losses, fitted_of, relevance_of, train, weights_of
-from twotowers.methods.propensities import NONE, Known, weighed
+from twotowers.methods.descent import (
+    count_losses,
+    descend,
+    fitted_of,
+    relevance_of,
+    train,
+    weights_of,
+)
+from twotowers.methods.harvesting import NONE, Known, weighed
 from twotowers.methods.task import Fitted, Task
 
 TRAINS = True
@@ -32,7 +38,7 @@ def fit(
     Args:
         task: its model's click probability is not used.
         propensities: "none" gives every click the weight 1, the naive loss. Other values are as in
-            `twotowers.methods.propensities`. Of pages, weights are at most 10, the published clip
+            `twotowers.methods.harvesting`. Of pages, weights are at most 10, the published clip
             at .1.
         normalised, unclicked: of pages; see `twotowers.losses.listwise.softmax_loss`.
     """

@@ -15,8 +15,8 @@ from flax import nnx
 from twotowers.jobs.encode import pages_of
 from twotowers.losses.listwise import dual_losses, softmax_loss
 from twotowers.losses.pointwise import clipped_weights, inverse_propensity_loss, sigmoid_loss
+from twotowers.methods.descent import position_based_losses
 from twotowers.methods.harvesting import PUBLISHED, harvested
-from twotowers.methods.page_losses import position_based_losses
 from twotowers.methods.task import Fitted, Task
 from twotowers.towers import pretraining
 from twotowers.towers.monobert import MonoBert
