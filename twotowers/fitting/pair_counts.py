@@ -17,6 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from twotowers.logs.counted import Counts
+from twotowers.randomness import draw_clicks
 
 BLOCK = 1 << 22
 """Rows of a log to join at a time."""
@@ -62,9 +63,13 @@ class PairCounts:
         """[pairs] the first row of each pair."""
         return np.flatnonzero(np.diff(self.pair, prepend=-1))
 
-    def whole(self) -> tuple[np.ndarray, np.ndarray]:
-        """[rows] impressions and clicks as integers, if they were whole numbers."""
-        return self.impressions.astype(np.int64), self.clicks.astype(np.int64)
+    def halved(self, rng: np.random.Generator) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """[rows] impressions and clicks of both halves of all impressions, which are whole numbers
+        and divided at random."""
+        shown, clicked = self.impressions.astype(np.int64), self.clicks.astype(np.int64)
+        half = shown // 2 + (shown % 2) * rng.integers(2, size=len(shown))
+        hits = draw_clicks(rng, clicked, shown, half)
+        return (half, hits), (shown - half, clicked - hits)
 
     @classmethod
     def of_arrays(

@@ -25,7 +25,6 @@ from twotowers.fitting.conditional import FORMS, by_pair, residuals, unsure
 from twotowers.fitting.curves import Blocks, Curve, effective_clusters, inverse_root
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.intervals import Tested, interval, quantile
-from twotowers.randomness import draw_clicks
 
 DIVISIONS, CELLS = 10, 1_000_000
 """Divisions of a log; fewer, but one, if together they would divide more cells."""
@@ -48,26 +47,20 @@ def fit_slope(
     inside = known[counts.factor]
     scores = np.zeros(int(counts.cluster.max(initial=-1)) + 1)
     information = 0.0
-    for (n, c), (other_n, other_c) in _halves(*counts.whole(), rng):
+    for (n, c), (other_n, other_c) in _halves(counts, rng):
         exposure = np.bincount(counts.pair, n * np.exp(theta)[counts.factor])
         attraction = np.log((np.bincount(counts.pair, c) + 0.5) / (exposure + 1))
         rows = inside & (other_n > 0)
-        usable = PairCounts.of_arrays(
-            counts.pair[rows],
-            counts.factor[rows],
-            other_n[rows],
-            other_c[rows],
-            query=counts.cluster[counts.pair[rows]],
-            factors=counts.factors,
-            every=True,
-        )
-        number = np.unique(counts.pair[rows])
-        query = counts.cluster[number]
-        score, more = _efficient(
-            usable, theta, attraction[number], query, form, len(scores), curve.reference
-        )
-        scores += score
-        information += more
+        pair, factor = counts.pair[rows], counts.factor[rows]
+        # Each pair is a query of its own, so that its number is kept.
+        columns, own = (pair, factor, other_n[rows], other_c[rows]), {"query": pair}
+        useful = PairCounts.of_arrays(*columns, **own, factors=counts.factors)
+        useful = useful.where(unsure(useful) if form == "additive" else True)
+        if len(useful.pair):
+            score, more = _efficient(useful, theta, attraction[useful.query], form, curve.reference)
+            query = counts.cluster[useful.query]
+            scores += np.bincount(query[useful.pair], score, len(scores))
+            information += more
     spread = np.sqrt((scores**2).sum())
     if not (spread > 0 and information > 0):
         return Tested(p=1.0)
@@ -77,42 +70,33 @@ def fit_slope(
     return Tested(*map(float, (value, error, *interval(value, error, freedom), p)))
 
 
-def _halves(shown: np.ndarray, clicked: np.ndarray, rng: np.random.Generator) -> Iterator[tuple]:
+def _halves(counts: PairCounts, rng: np.random.Generator) -> Iterator[tuple]:
     """Impressions and clicks of both halves, in either order, of each division."""
-    for _ in range(max(min(DIVISIONS, CELLS // max(len(shown), 1)), 1)):
-        half = shown // 2 + (shown % 2) * rng.integers(2, size=len(shown))
-        hits = draw_clicks(rng, clicked, shown, half)
-        halves = (half, hits), (shown - half, clicked - hits)
+    for _ in range(max(min(DIVISIONS, CELLS // max(len(counts.pair), 1)), 1)):
+        halves = counts.halved(rng)
         yield from (halves, halves[::-1])
 
 
 def _efficient(
-    every: PairCounts, theta, attraction, query, form: str, queries: int, reference: int
-):
-    """[queries] scores of the slope, orthogonal to those of theta; and their information."""
-    useful = unsure(every) if form == "additive" else np.ones(len(every.pair), bool)
-    pairs = len(every.cluster)
-    tells = np.bincount(every.pair, every.clicks * useful, pairs) > 0
-    tells &= np.bincount(every.pair, minlength=pairs) > 1
-    usable = every.where(useful)
-    if not len(usable.pair):
-        return np.zeros(queries), 0.0
-    kept = np.flatnonzero(tells)
-    attraction, query = attraction[kept], query[kept]
-    moments = FORMS[form](usable, theta)
-    weight, residual = moments.weight, residuals(usable, moments)
+    useful: PairCounts, theta: np.ndarray, attraction: np.ndarray, form: str, reference: int
+) -> tuple[np.ndarray, float]:
+    """[rows] scores of the slope, orthogonal to those of theta; and their information.
+
+    `attraction` is [pairs].
+    """
+    moments = FORMS[form](useful, theta)
+    weight, residual = moments.weight, residuals(useful, moments)
     # Centred where it tells, so that slope and level are apart.
-    total = np.bincount(usable.pair, weight)
+    total = np.bincount(useful.pair, weight)
     attraction = attraction - (total @ attraction) / total.sum()
-    along = attraction[usable.pair] * theta[usable.factor]
-    mean = np.bincount(usable.pair, weight * along) / total
-    inner = weight * (along - mean[usable.pair])
-    laplacian = Blocks(by_pair(usable, weight), usable.cluster).laplacian()
+    along = attraction[useful.pair] * theta[useful.factor]
+    mean = np.bincount(useful.pair, weight * along) / total
+    inner = weight * (along - mean[useful.pair])
+    laplacian = Blocks(by_pair(useful, weight), useful.cluster).laplacian()
     root, _ = inverse_root(laplacian, reference)
-    project = root @ (root.T @ np.bincount(usable.factor, inner, usable.factors))
-    left = along - project[usable.factor]
-    score = np.bincount(query[usable.pair], left * residual, queries)
-    return score, float((inner * left).sum())
+    project = root @ (root.T @ np.bincount(useful.factor, inner, useful.factors))
+    left = along - project[useful.factor]
+    return left * residual, float((inner * left).sum())
 
 
 def odd_positions(

@@ -42,7 +42,6 @@ from scipy.sparse.csgraph import connected_components
 from twotowers.fitting.conditional import optimum, product_moments
 from twotowers.fitting.curves import ENOUGH_SWAPS, Curve, contrasts, number_of
 from twotowers.fitting.pair_counts import PairCounts, strong_components
-from twotowers.randomness import draw_clicks
 
 LEAST = 0.05
 """The smallest 2 - growth that `times_needed` takes: with a smaller one it would never end."""
@@ -172,13 +171,9 @@ def growth_of(counts: PairCounts, curve: Curve) -> np.ndarray:
     known = curve.estimate > 0
     theta = np.log(np.where(known, curve.estimate, 1))
     useful = counts.where(known[counts.factor])
-    rng = np.random.default_rng(0)
-    shown, clicked = useful.whole()
-    half = shown // 2 + (shown % 2) * rng.integers(2, size=len(shown))
-    hits = draw_clicks(rng, clicked, shown, half)
     halves = [
         PairCounts.of_arrays(useful.pair, useful.factor, *part, factors=counts.factors).where()
-        for part in ((half, hits), (shown - half, clicked - hits))
+        for part in useful.halved(np.random.default_rng(0))
     ]
     whole, one, other = (product_moments(each, theta).information for each in (useful, *halves))
     variances = (strength(each).resistance[curve.reference] for each in ((one + other) / 2, whole))
