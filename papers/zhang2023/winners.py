@@ -13,7 +13,7 @@ import pandas as pd
 
 from twotowers.claims.claims import rows_of, seed_means
 from twotowers.claims.statistics import BAND, compare, paired_p, select
-from twotowers.identifiability.testing import holm
+from twotowers.intervals import holm
 
 POLICIES = {1.0: "Oracle", 0.8: "L1", 0.6: "L2", 0.2: "L3", 0.0: "Random"}
 """From the weight w of the label to the policy's name, strongest first."""

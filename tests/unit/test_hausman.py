@@ -10,7 +10,7 @@ from twotowers.errors import InputError
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
 from twotowers.fitting.newton import fit_linear
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.identifiability.testing import single, together
+from twotowers.intervals import single, together
 
 FACTORS = 4
 

@@ -16,7 +16,7 @@ from twotowers.claims.statistics import (
     select,
     without_levels,
 )
-from twotowers.identifiability.testing import holm
+from twotowers.intervals import holm
 
 
 def long_form(values: dict[str, list[float]]) -> pd.DataFrame:

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 from twotowers.errors import InputError
 from twotowers.fitting.curves import Curve, cluster_by_user
 from twotowers.fitting.sequential import Displays, fit_sequential
-from twotowers.identifiability.testing import single, together
-from twotowers.intervals import Tested
+from twotowers.intervals import Tested, single, together
 from twotowers.logs.click_log import ClickLog
 from twotowers.logs.counted import Counts, key_of
 from twotowers.logs.log import Block

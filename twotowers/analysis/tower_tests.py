@@ -21,11 +21,9 @@ from scipy.linalg import solve
 
 from twotowers.errors import InputError
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
-from twotowers.fitting.curves import effective_clusters
 from twotowers.fitting.newton import fit_linear
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.identifiability.testing import together
-from twotowers.intervals import Tested, interval
+from twotowers.intervals import Tested, effective_clusters, interval, together
 from twotowers.logs.counted import Counts, key_of
 from twotowers.logs.features import KEYS, keys_of, rows_of
 from twotowers.randomness import some, stream

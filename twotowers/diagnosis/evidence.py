@@ -22,11 +22,11 @@ from twotowers.files.batches import column_names, is_table
 from twotowers.files.progress import doing
 from twotowers.fits.defaults import BIAS, STRAY
 from twotowers.fitting.conditional import conditional_influences, fit_conditional
-from twotowers.fitting.curves import Curve, effective_clusters
+from twotowers.fitting.curves import Curve
 from twotowers.fitting.pair_counts import PairCounts
 from twotowers.fitting.specification import odd_positions
 from twotowers.identifiability.strength import Strength, strength_of_log
-from twotowers.intervals import Tested, interval, quantile
+from twotowers.intervals import Tested, effective_clusters, interval, quantile
 from twotowers.logs.click_log import ClickLog, check_clicks
 from twotowers.logs.frames import PANDAS
 from twotowers.logs.health import Health, clicks_above, health, pages_with_gaps

@@ -33,7 +33,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array, csr_array
 
-from twotowers.intervals import interval
+from twotowers.intervals import effective_clusters, interval
 
 LEVERAGE = 0.01
 """Queries with less of the information keep their scores: the error changes by less than this."""
@@ -226,17 +226,6 @@ class Curve:
         """A row per bias factor."""
         columns = ("estimate", "error", "low", "high", "swaps", "queries", "reason")
         return self.names.assign(**{name: getattr(self, name) for name in columns})
-
-
-def effective_clusters(steps: np.ndarray) -> np.ndarray:
-    """Degrees of freedom of Student's t for sums of [clusters, ...] independent steps.
-
-    It is the effective number of clusters, (sum u^2)^2 / sum u^4: that of the clusters if their
-    steps are equal in size, and 1 if one of them makes the sum. Steps that vary by chance count for
-    fewer: normal ones for a third of the clusters (21 of 60). NaN if no cluster makes a step.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (steps**2).sum(0) ** 2 / (steps**4).sum(0)
 
 
 def number_of(number: float) -> str:

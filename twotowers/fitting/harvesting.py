@@ -24,9 +24,10 @@ import numpy as np
 
 from twotowers.errors import InputError
 from twotowers.fitting.conditional import APART, NEVER, UNCLICKED
-from twotowers.fitting.curves import ALONE, LEVERAGE, Curve, as_curve, contrasts, effective_clusters
+from twotowers.fitting.curves import ALONE, LEVERAGE, Curve, as_curve, contrasts
 from twotowers.fitting.maximise import Point, Step, maximise
 from twotowers.fitting.pair_counts import PairCounts, factor_components
+from twotowers.intervals import effective_clusters
 
 CERTAIN = 1 - 1e-9
 """Of a click: the likelihood has no curvature at 1, where every impression was clicked."""

@@ -36,11 +36,11 @@ from twotowers.fitting.curves import (
     Curve,
     active_users,
     as_curve,
-    effective_clusters,
     inverse_root,
     laplacian_of,
     query_and_user,
 )
+from twotowers.intervals import effective_clusters
 
 ITERATIONS = 50
 TOLERANCE = 1e-10

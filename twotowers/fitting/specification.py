@@ -19,12 +19,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr
 
 from twotowers.fitting.conditional import FORMS, by_pair, residuals, unsure
-from twotowers.fitting.curves import Blocks, Curve, effective_clusters, inverse_root
+from twotowers.fitting.curves import Blocks, Curve, inverse_root
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.intervals import Tested, interval, quantile
+from twotowers.intervals import Tested, quantile, single
 
 DIVISIONS, CELLS = 10, 1_000_000
 """Divisions of a log; fewer, but one, if together they would divide more cells."""
@@ -61,13 +60,9 @@ def fit_slope(
             query = counts.cluster[useful.query]
             scores += np.bincount(query[useful.pair], score, len(scores))
             information += more
-    spread = np.sqrt((scores**2).sum())
-    if not (spread > 0 and information > 0):
+    if not (information > 0 and scores.any()):
         return Tested(p=1.0)
-    freedom = effective_clusters(scores)
-    p = 2 * stdtr(freedom, -abs(scores.sum()) / spread)
-    value, error = scores.sum() / information, spread / information
-    return Tested(*map(float, (value, error, *interval(value, error, freedom), p)))
+    return single(scores / information, scores.sum() / information)
 
 
 def _halves(counts: PairCounts, rng: np.random.Generator) -> Iterator[tuple]:
