@@ -60,14 +60,6 @@ class PageSuffixes:
     repeats: np.ndarray
     event: np.ndarray | None
 
-    @classmethod
-    def of(cls, rows, pair, number, repeats, last, length, event) -> PageSuffixes:
-        """From some pages of a log."""
-        suffix = np.empty((length, len(rows)), pair.dtype)
-        for place, row in enumerate(suffix):
-            row[:] = pair[rows, last[rows] + place]
-        return cls(suffix, number[rows], repeats[rows], event)
-
 
 class Chain:
     """The pages of a log for a chain model. What is known of them is counted.
@@ -123,8 +115,8 @@ class Chain:
             if last[rows[0]]:
                 place = last[rows] - 1
                 event = entry[pair[rows, place] if self.by_pair else place]
-            columns = pair, number, repeated, last
-            self.suffixes.append(PageSuffixes.of(rows, *columns, below[rows[0]], event))
+            suffix = pair[rows, last[rows] + np.arange(below[rows[0]])[:, None]]
+            self.suffixes.append(PageSuffixes(suffix, number[rows], repeated[rows], event))
 
     @classmethod
     def of(cls, statistics: Statistics, repeats: np.ndarray | None = None) -> Chain | None:

@@ -12,7 +12,7 @@ The formulas accept NumPy and JAX arrays.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -71,9 +71,9 @@ class Chance(NamedTuple):
         """Probability 1, in the same shape."""
         return certain(self.log)
 
-    def __invert__(self) -> Chance:
+    def __invert__(self) -> Self:
         """1 - p."""
-        return Chance(self.other, self.log)
+        return type(self)(*reversed(self))
 
     def __and__(self, also: Chance) -> Chance:
         """p q for independent events: 1 - p q = (1 - p) + p (1 - q)."""
@@ -100,21 +100,18 @@ class Chance(NamedTuple):
         """ln p where it happened, and ln(1 - p) elsewhere."""
         return numbers_of(happened).where(happened, self.log, self.other)
 
-    def at(self, index) -> Chance:
+    def at(self, index) -> Self:
         """The entries at `index`."""
-        return Chance(self.log[index], self.other[index])
+        return type(self)(*(each[index] for each in self))
 
-    def where(self, condition: Array, otherwise: Chance) -> Chance:
+    def where(self, condition: Array, otherwise: Self) -> Self:
         """This chance where the condition holds, else `otherwise`."""
-        numbers = numbers_of(condition)
-        return Chance(
-            numbers.where(condition, self.log, otherwise.log),
-            numbers.where(condition, self.other, otherwise.other),
-        )
+        both, numbers = zip(self, otherwise, strict=True), numbers_of(condition)
+        return type(self)(*(numbers.where(condition, *each) for each in both))
 
-    def broadcast(self, shape: tuple[int, ...]) -> Chance:
+    def broadcast(self, shape: tuple[int, ...]) -> Self:
         """The same chance, broadcast to `shape`."""
-        return Chance(*(numbers_of(log).broadcast_to(log, shape) for log in self))
+        return type(self)(*(numbers_of(each).broadcast_to(each, shape) for each in self))
 
 
 class Share(NamedTuple):
@@ -136,12 +133,12 @@ class Share(NamedTuple):
     def of(cls, probability: np.ndarray) -> Share:
         return cls(probability, 1 - probability)
 
+    __invert__, at = Chance.__invert__, Chance.at
+    where, broadcast = Chance.where, Chance.broadcast
+
     @property
     def always(self) -> Share:
         return Share(np.ones_like(self.value), np.zeros_like(self.value))
-
-    def __invert__(self) -> Share:
-        return Share(self.other, self.value)
 
     def __and__(self, also: Share) -> Share:
         return Share(self.value * also.value, self.other + self.value * also.other)
@@ -158,15 +155,6 @@ class Share(NamedTuple):
     def log_of(self, happened: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
             return np.maximum(np.log(np.where(happened, self.value, self.other)), NEVER)
-
-    def at(self, index) -> Share:
-        return Share(self.value[index], self.other[index])
-
-    def where(self, condition: np.ndarray, otherwise: Share) -> Share:
-        return Share(*(np.where(condition, *each) for each in zip(self, otherwise, strict=True)))
-
-    def broadcast(self, shape: tuple[int, ...]) -> Share:
-        return Share(*(np.broadcast_to(values, shape) for values in self))
 
 
 def certain(like: Array) -> Chance:
