@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from twotowers.claims.metrics import correlation
-from twotowers.fitting.alternating import click_mse
 from twotowers.fitting.tiles import ClickRates
+from twotowers.methods.alternation import click_mse
 
 # Documents 0-3 are each seen under two neighbouring factors of a circle, document 4 under one.
 FEATURE = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4])

@@ -21,8 +21,8 @@ from tests.rates import (
     one_cell,
     steps_are_these,
 )
-from twotowers.fitting.alternating import alternate, click_mse
 from twotowers.fitting.tiles import lay_out
+from twotowers.methods.alternation import alternate, click_mse
 
 
 def fit_dla(rates, start, *, steps):

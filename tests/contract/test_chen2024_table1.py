@@ -15,8 +15,8 @@ from papers.chen2024.models.eye_tracking import EXAMINATION
 from papers.chen2024.studies.theorems import relevance_of
 from tests.lists import read_lists
 from twotowers.claims.metrics import correlation, ndcg
-from twotowers.fitting.alternating import alternate, click_mse
 from twotowers.fitting.tiles import ClickRates
+from twotowers.methods.alternation import alternate, click_mse
 from twotowers.randomness import stream
 
 AUTHORS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "chen2024_k2"

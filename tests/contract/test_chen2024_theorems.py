@@ -9,8 +9,8 @@ from papers.chen2024.studies.example2 import estimate, exponent, gilbert, pair_a
 from papers.chen2024.studies.theorems import contradiction, free_constants, second_solution, swaps
 from tests.lists import given_lists
 from twotowers.errors import InputError
-from twotowers.fitting.alternating import alternate
 from twotowers.fitting.tiles import ClickRates
+from twotowers.methods.alternation import alternate
 
 
 def test_a_log_has_a_free_constant_per_component():

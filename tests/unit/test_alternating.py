@@ -15,7 +15,7 @@ from tests.rates import (
     rows_of,
     steps_are_these,
 )
-from twotowers.fitting.alternating import LeastSquares, RateEstimate, alternate, click_mse
+from twotowers.methods.alternation import LeastSquares, RateEstimate, alternate, click_mse
 
 least_squares = partial(alternate, rule=LeastSquares())
 

@@ -13,7 +13,6 @@ from twotowers.experiment.fields import Config, Listed, Positive, Seed, Share, c
 from twotowers.experiment.given import NEAREST, GivenLists, lane_table
 from twotowers.experiment.log import Files
 from twotowers.experiment.parts import truth_of
-from twotowers.fitting.alternating import LeastSquares, alternate
 from twotowers.fitting.tiles import ClickRates
 from twotowers.identifiability.intervention import (
     Intervention,
@@ -22,6 +21,7 @@ from twotowers.identifiability.intervention import (
 )
 from twotowers.identifiability.linked_lists import Lists, linked_lists, rows_of
 from twotowers.identifiability.merging import merge_pairs, node_merging
+from twotowers.methods.alternation import LeastSquares, alternate
 from twotowers.models.protocol import PER_DOCUMENT
 from twotowers.randomness import stream
 

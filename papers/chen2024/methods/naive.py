@@ -3,9 +3,8 @@
 import numpy as np
 
 from papers.chen2024.methods.constant import means
-from twotowers.fitting.alternating import RateEstimate
 from twotowers.fitting.tiles import ClickRates
-from twotowers.methods.alternation import fitted_of, rates_of
+from twotowers.methods.alternation import RateEstimate, fitted_of, rates_of
 from twotowers.methods.task import Fitted, Task
 
 FACTORS = True

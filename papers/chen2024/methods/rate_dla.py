@@ -6,7 +6,7 @@ losses. Appendix C.3 describes another update:
 * Examination o is updated from the relevance r of the same step, not of the step before, and from
   r before it is clipped. So r follows from o alone, and its random start has no effect.
 * o is the mean of c / r, and not the least squares solution. On the semi-synthetic data it is that
-  (`twotowers.fitting.alternating.LeastSquares`). There a start below the click rate is mended by
+  (`twotowers.methods.alternation.LeastSquares`). There a start below the click rate is mended by
   the first step; this rule would keep it.
 """
 
@@ -16,10 +16,10 @@ import numpy as np
 from scipy.optimize import root
 
 from twotowers.errors import InputError
-from twotowers.fitting.alternating import RateEstimate, Rule, alternate
 from twotowers.fitting.pair_counts import factor_components
 from twotowers.fitting.tiles import ClickRates
-from twotowers.methods.alternation import by_rule, fitted_of, rates_of, starts_of
+from twotowers.methods import alternation
+from twotowers.methods.alternation import RateEstimate, Rule, fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 
 EPSILON = 1e-8
@@ -54,9 +54,9 @@ def fit(
         until: "limit" goes on to where the steps end, with `converge`.
     """
     if until == "steps":
-        return by_rule(task, MeanRatio(), steps=steps)
+        return alternation.by_rule(task, MeanRatio(), steps=steps)
     rates = rates_of(task)
-    near = alternate(rates, starts_of(task, rates), MeanRatio(), steps=steps)
+    near = alternation.alternate(rates, starts_of(task, rates), MeanRatio(), steps=steps)
     return fitted_of(task, rates, converge(rates, np.maximum(near.examination, SMALLEST)))
 
 

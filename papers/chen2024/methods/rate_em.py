@@ -9,8 +9,7 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 
-from twotowers.fitting.alternating import Rule, alternate
-from twotowers.methods.alternation import fitted_of, rates_of, starts_of
+from twotowers.methods.alternation import Rule, alternate, fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 
 EPSILON = 1e-8

@@ -5,9 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from twotowers.fitting.alternating import RateEstimate
 from twotowers.fitting.tiles import ClickRates, Layout, lay_out
-from twotowers.methods.alternation import fitted_of, rates_of, starts_of
+from twotowers.methods.alternation import RateEstimate, fitted_of, rates_of, starts_of
 from twotowers.methods.task import Fitted, Task
 
 EPSILON = 1e-8
