@@ -23,7 +23,7 @@ from twotowers.jobs.measures import measure
 from twotowers.logs.simulated_sessions import counts_of
 from twotowers.logs.simulation import Sessions
 from twotowers.methods import counting, em
-from twotowers.methods.held_out import cell_losses, dropped_losses
+from twotowers.methods.descent import cell_losses, dropped_losses
 from twotowers.methods.page_fits import fitted_of, statistics_of
 from twotowers.methods.task import Fitted, Split, Task
 from twotowers.models.additive import Additive

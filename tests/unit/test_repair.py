@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from twotowers.fitting.pair_counts import factor_components
 from twotowers.identifiability import merging
-from twotowers.identifiability.intervention import (
+from twotowers.identifiability.repairs import (
     intervention_cost,
+    merge_pairs,
     node_intervention,
+    node_merging,
     random_intervention,
 )
-from twotowers.identifiability.merging import merge_pairs, node_merging
 from twotowers.randomness import stream
 
 FEATURES, FACTORS = 5, 5

@@ -28,14 +28,16 @@ from twotowers.fitting.streaming import StreamLoss
 from twotowers.losses.likelihood import CountLoss, SessionLoss
 from twotowers.methods.descent import (
     Weighting,
+    cell_losses,
     count_loss,
     descend,
+    dropped_losses,
+    page_losses,
     some_sessions,
     split_loss,
     towers_of,
     widths_of,
 )
-from twotowers.methods.held_out import cell_losses, dropped_losses, page_losses
 from twotowers.methods.page_fits import statistics_of
 from twotowers.methods.task import CERTAIN, Fitted, Task
 from twotowers.models.protocol import PER_DOCUMENT, CellModel, is_examination

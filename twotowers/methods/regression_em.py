@@ -12,8 +12,7 @@ from typing import Literal
 import numpy as np
 
 from twotowers.losses.pages import RegressionEM
-from twotowers.methods.descent import fitted_of, towers_of, train
-from twotowers.methods.held_out import page_losses
+from twotowers.methods.descent import fitted_of, page_losses, towers_of, train
 from twotowers.methods.task import Fitted, Task
 from twotowers.models.position_based import PositionBased
 

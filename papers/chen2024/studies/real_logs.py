@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.fitting.pair_counts import factor_components
-from twotowers.identifiability.intervention import node_intervention
-from twotowers.identifiability.merging import node_merging
+from twotowers.identifiability.repairs import node_intervention, node_merging
 from twotowers.randomness import stream
 
 
