@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twotowers.fitting.pair_counts import factor_components
-from twotowers.identifiability import merging
+from twotowers.identifiability import repairs
 from twotowers.identifiability.repairs import (
     intervention_cost,
     merge_pairs,
@@ -179,7 +179,7 @@ def distance_cost(points):
 def test_no_merging_is_cheaper(neighbours, rows, points):
     points = np.array(points, float)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merging, "NEIGHBOURS", neighbours)
+        patch.setattr(repairs, "NEIGHBOURS", neighbours)
         found = node_merging(*columns(rows), points)
     component = factor_components(*columns(rows), factors=FACTORS)
     assert len(found.pairs) == len(found.cost) == component.max()
@@ -198,8 +198,8 @@ def test_no_merging_is_cheaper(neighbours, rows, points):
 @pytest.mark.parametrize("joined", [0, 40, 100])
 def test_merging_many_contexts(monkeypatch, joined, chunk):
     """Contexts x positions as in Appendix C.3, large groups, ties and distances of 0 among them."""
-    monkeypatch.setattr(merging, "NEIGHBOURS", 2)
-    monkeypatch.setattr(merging, "CHUNK", chunk)
+    monkeypatch.setattr(repairs, "NEIGHBOURS", 2)
+    monkeypatch.setattr(repairs, "CHUNK", chunk)
     rng = stream("test of merging", joined)
     context, position = (each.ravel() for each in np.indices((40, 4)))
     points = np.column_stack([rng.normal(0, 0.35, (40, 3))[context], 10 * position])
