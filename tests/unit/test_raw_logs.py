@@ -265,8 +265,8 @@ def test_users_and_times_that_are_missing_on_some_pages(log, tmp_path):
     for given in (path, some, some.assign(user=some["user"].astype("Int64"))):
         curve = tt.propensities(tt.read_log(given))
         assert curve.feedback.order == "time"
-        assert curve.seen["pages_without_user"] == 300
-        assert curve.seen["pages_without_time"] == 75
+        assert curve.log.seen["pages_without_user"] == 300
+        assert curve.log.seen["pages_without_time"] == 75
         assert "pages whose user is not known, each as of a user of its own: 300" in str(curve)
         assert curve.log.count(["user"]).frame().shape[0] == 45 + 300
     listed = some.groupby("session").agg(

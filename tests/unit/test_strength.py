@@ -149,7 +149,7 @@ def test_swaps_on_pages_of_the_log_give_what_they_promise(queries, fixed):
         attraction = -np.sort(-rng.beta(1, 3, (queries, 4)), 1)
         parts = [drawn(2_000)]
         counts = counted(*parts)
-        log = Propensities(fit_conditional(counts), "conditional", ("position",), counts)
+        log = Propensities(fit_conditional(counts), "conditional", ("position",), counts, None)
         plan = log.swaps_by_number(pages=pages)
         for swap in plan.itertuples():
             parts += [drawn(pages), drawn(pages, (swap.one, swap.other))]

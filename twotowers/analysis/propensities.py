@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from twotowers.identifiability.strength import (
 )
 from twotowers.intervals import Tested
 from twotowers.logs.click_log import ClickLog, as_log, check_clicks
-from twotowers.logs.frames import PANDAS, Native, both_ends, native
+from twotowers.logs.frames import Native, both_ends, native
 from twotowers.logs.health import multiple
 from twotowers.logs.strays import left_out
 from twotowers.randomness import stream
@@ -77,7 +77,6 @@ class Propensities(Drawn):
         bias: the columns that name a bias factor.
         counts: clicks and impressions of pairs that were shown at several positions.
         log: the log, which `write` does not replace.
-        seen: what the reader counted, such as clicks that it left out.
         feedback: whether ranks follow clicks; None if that was not asked, or cannot be known.
         conditional: the conditional curve, where the sequential one is given instead.
     """
@@ -86,8 +85,7 @@ class Propensities(Drawn):
     estimator: str
     bias: tuple[str, ...]
     counts: PairCounts
-    log: ClickLog | None = None
-    seen: Mapping[str, int] = field(default_factory=dict)
+    log: ClickLog
     feedback: Feedback | None = None
     conditional: Curve | None = None
 
@@ -101,7 +99,7 @@ class Propensities(Drawn):
             number of queries), and reason (why there is no estimate, or why to doubt it). Where the
             sequential curve was chosen, also `conditional`, the estimate that was not.
         """
-        return native(self._table(), self.kind)
+        return native(self._table(), self.log.kind)
 
     def curves(self) -> tuple[list[Line], str]:
         """What `plot` draws."""
@@ -115,11 +113,6 @@ class Propensities(Drawn):
             if self.conditional is None
             else table.assign(conditional=self.conditional.estimate)
         )
-
-    @property
-    def kind(self) -> str:
-        """The library of the frames that answers come in."""
-        return self.log.kind if self.log else PANDAS
 
     @cached_property
     def strength(self) -> Strength:
@@ -164,7 +157,7 @@ class Propensities(Drawn):
     def warnings(self) -> Iterator[str]:
         """What speaks against the whole curve: clicks that were left out, copies, or the test
         `slope`."""
-        yield from left_out(self.seen)
+        yield from left_out(self.log.seen)
         counts = np.append(self.counts.impressions, self.counts.clicks)
         if (times := multiple(counts, (self.counts.clicks > 0).sum())) > 1:
             yield (
@@ -196,7 +189,7 @@ class Propensities(Drawn):
         proposed = self.swaps_by_number(pages=pages, steps=steps)
         ends = both_ends(self.curve.names, proposed["one"], proposed["other"])
         more = proposed[["clicks", "joins", "worst", "mean"]]
-        return native(pd.concat([ends, more], axis=1), self.kind)
+        return native(pd.concat([ends, more], axis=1), self.log.kind)
 
     def swaps_by_number(self, *, pages: float, steps: int = 5) -> pd.DataFrame:
         """The swaps as `twotowers.identifiability.strength.best_swaps` has them."""
@@ -280,7 +273,7 @@ class Propensities(Drawn):
                 "whether pages are in the order of time (no column of times): only then does the "
                 "test see ranks that follow clicks"
             )
-        if self.log is not None and (self.log.counted or "user" not in self.log.ids):
+        if self.log.counted or "user" not in self.log.ids:
             untested.append("whether users differ (no column of users): then errors are too small")
         if untested:
             yield f"not known: {'; '.join(untested)}"
@@ -375,7 +368,7 @@ def propensities(
     curve = ESTIMATORS[name](counts, reference=reference)
     if name == CONDITIONAL:
         curve = by_user(curve, log, bias)
-    answer = Propensities(curve, name, tuple(bias), counts, log, cells.seen, feedback)
+    answer = Propensities(curve, name, tuple(bias), counts, log, feedback)
     if feedback is None or not (estimator == SEQUENTIAL or feedback.detected):
         return answer
     chosen = feedback.curve(reference)

@@ -67,7 +67,6 @@ class Evidence:
         log: as it was given.
         bias: columns that name the bias factor.
         health: counts.
-        seen: what the reader counted, such as clicks that it left out.
         gaps, holes: pages on which positions are missing, and those on which some between others
             are; None if that is not known.
         product, odds: both curves.
@@ -86,7 +85,6 @@ class Evidence:
     log: ClickLog
     bias: tuple[str, ...]
     health: Health
-    seen: dict[str, int]
     gaps: int | None
     holes: int | None
     product: Propensities
@@ -380,7 +378,6 @@ def gather(
         log=log,
         bias=named,
         health=measured,
-        seen=dict(log.seen),
         gaps=gaps,
         holes=holes,
         product=product,

@@ -123,9 +123,9 @@ def _health(e: Evidence) -> list[Fact]:
             if some.known or not name.startswith("largest")
         ]
     left_out = [
-        Fact(name, e.seen[name], unit="pages" if name.startswith("pages") else "clicks")
+        Fact(name, e.log.seen[name], unit="pages" if name.startswith("pages") else "clicks")
         for name in LEFT_OUT
-        if e.seen.get(name)
+        if e.log.seen.get(name)
     ]
     # Of a counted log, one line says for all of them why they are not there.
     return [each for each in facts if each.value is not None or each.name == "pages"] + left_out

@@ -156,7 +156,7 @@ def swaps_needed(e: Evidence) -> tuple[int, float]:
 
 def lost(e: Evidence) -> list[str]:
     """What the reader left out of the log, or doubts, and is worth a warning."""
-    return [*left_out(e.seen, STRAY)]
+    return [*left_out(e.log.seen, STRAY)]
 
 
 def _mostly_clicked(e: Evidence) -> bool:
