@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twotowers.fitting.pair_counts import factor_components
-from twotowers.identifiability import repairs
-from twotowers.identifiability.repairs import (
+from twotowers.identifiability import graph
+from twotowers.identifiability.graph import (
     intervention_cost,
     merge_pairs,
     node_intervention,
@@ -179,7 +179,7 @@ def distance_cost(points):
 def test_no_merging_is_cheaper(neighbours, rows, points):
     points = np.array(points, float)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repairs, "NEIGHBOURS", neighbours)
+        patch.setattr(graph, "NEIGHBOURS", neighbours)
         found = node_merging(*columns(rows), points)
     component = factor_components(*columns(rows), factors=FACTORS)
     assert len(found.pairs) == len(found.cost) == component.max()
@@ -198,8 +198,8 @@ def test_no_merging_is_cheaper(neighbours, rows, points):
 @pytest.mark.parametrize("joined", [0, 40, 100])
 def test_merging_many_contexts(monkeypatch, joined, chunk):
     """Contexts x positions as in Appendix C.3, large groups, ties and distances of 0 among them."""
-    monkeypatch.setattr(repairs, "NEIGHBOURS", 2)
-    monkeypatch.setattr(repairs, "CHUNK", chunk)
+    monkeypatch.setattr(graph, "NEIGHBOURS", 2)
+    monkeypatch.setattr(graph, "CHUNK", chunk)
     rng = stream("test of merging", joined)
     context, position = (each.ravel() for each in np.indices((40, 4)))
     points = np.column_stack([rng.normal(0, 0.35, (40, 3))[context], 10 * position])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from twotowers.analysis.propensities import Propensities
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts, factor_components
-from twotowers.identifiability.repairs import intervention_cost
+from twotowers.identifiability.graph import intervention_cost
 from twotowers.identifiability.strength import (
     best_swaps,
     growth_of,

@@ -12,7 +12,7 @@ import pandas as pd
 from twotowers.errors import InputError, check_names
 from twotowers.fits.defaults import BIAS, FEATURE
 from twotowers.fitting.pair_counts import PairCounts, factor_components
-from twotowers.identifiability.repairs import Intervention, node_intervention
+from twotowers.identifiability.graph import Intervention, node_intervention
 from twotowers.identifiability.strength import (
     ENOUGH_SWAPS,
     Strength,

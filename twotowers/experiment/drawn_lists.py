@@ -14,14 +14,14 @@ from twotowers.experiment.given import NEAREST, GivenLists, lane_table
 from twotowers.experiment.log import Files
 from twotowers.experiment.parts import truth_of
 from twotowers.fitting.tiles import ClickRates
-from twotowers.identifiability.linked_lists import Lists, linked_lists, rows_of
-from twotowers.identifiability.repairs import (
+from twotowers.identifiability.graph import (
     Intervention,
     merge_pairs,
     node_intervention,
     node_merging,
     random_intervention,
 )
+from twotowers.identifiability.linked_lists import Lists, linked_lists, rows_of
 from twotowers.methods.alternation import LeastSquares, alternate
 from twotowers.models.protocol import PER_DOCUMENT
 from twotowers.randomness import stream

@@ -23,7 +23,7 @@ from twotowers.experiment.given import GivenLists, lane_table
 from twotowers.experiment.log import Files
 from twotowers.experiment.simulated import ANNOTATED, RankerName
 from twotowers.files.rankings import mask
-from twotowers.identifiability.repairs import node_merging
+from twotowers.identifiability.graph import node_merging
 from twotowers.logs.policies import displayed
 from twotowers.models.position_based import PositionBased
 from twotowers.models.protocol import CellModel

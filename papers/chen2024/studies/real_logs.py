@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from twotowers.fitting.pair_counts import factor_components
-from twotowers.identifiability.repairs import node_intervention, node_merging
+from twotowers.identifiability.graph import node_intervention, node_merging
 from twotowers.randomness import stream
 
 

@@ -11,8 +11,8 @@ from papers.chen2024.models.eye_tracking import EXAMINATION, POSITIONS, EyeTrack
 from papers.chen2024.studies.propositions import random_log
 from twotowers.claims.metrics import correlation, ndcg
 from twotowers.fitting.pair_counts import factor_components
+from twotowers.identifiability.graph import node_intervention
 from twotowers.identifiability.linked_lists import Lists, linked_lists
-from twotowers.identifiability.repairs import node_intervention
 from twotowers.randomness import stream
 
 MOST_COMPONENTS = 6
