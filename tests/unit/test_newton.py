@@ -60,11 +60,19 @@ def test_recovers_the_truth_from_expected_clicks():
 
 
 @pytest.mark.parametrize("components", [[[0, 1, 2, 3]], [[0, 1], [2, 3]]])
-def test_the_mean_bias_of_a_component_is_not_identified_and_stays_0(components):
-    bias = fit_embedding(*make_log(connected=len(components) == 1)).bias
-    for own in components:
-        assert bias[own].mean() == pytest.approx(0, abs=1e-6)
-        assert bias[own].std() > 0.1
+def test_a_start_moves_each_component_by_one_shift(components):
+    """The shift that the data do not identify stays at its start."""
+    n, c = make_log(connected=len(components) == 1)
+    for seed in range(3):
+        start = np.random.default_rng(seed).normal(size=4) * 3
+        plain, other = fit_embedding(n, c), fit_embedding(n, c, start=start)
+        np.testing.assert_allclose(other.probability[n > 0], plain.probability[n > 0], atol=1e-6)
+        for own in components:
+            np.testing.assert_allclose(
+                np.diff(other.bias[own]), np.diff(plain.bias[own]), atol=1e-5
+            )
+            assert other.bias[own].mean() == pytest.approx(start[own].mean(), abs=1e-6)
+            assert plain.bias[own].mean() == pytest.approx(0, abs=1e-6)
 
 
 def test_documents_clicked_never_or_always_say_nothing_of_the_bias():
@@ -78,11 +86,13 @@ def test_documents_clicked_never_or_always_say_nothing_of_the_bias():
     np.testing.assert_array_equal(estimate.probability[-2:], [[0] * 4, [1] * 4])
 
 
-def test_a_factor_never_shown_stays_at_0():
+def test_a_factor_never_shown_stays_where_it_started():
     n, c = make_log()
-    estimate = fit_embedding(np.insert(n, 2, 0, axis=1), np.insert(c, 2, 0, axis=1))
-    assert estimate.bias[2] == 0
-    np.testing.assert_allclose(np.delete(estimate.bias, 2), fit_embedding(n, c).bias)
+    n, c = np.insert(n, 2, 0, axis=1), np.insert(c, 2, 0, axis=1)
+    start = np.array([0.0, 0, 3, 0, 0])
+    estimate = fit_embedding(n, c, start=start)
+    assert estimate.bias[2] == pytest.approx(3)
+    np.testing.assert_allclose(np.delete(estimate.bias, 2), fit_embedding(*make_log()).bias)
 
 
 def test_nothing_to_fit():

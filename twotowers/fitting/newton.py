@@ -1,8 +1,8 @@
 """Exact maximum likelihood of additive click models on counts, by Newton's method.
 
-Both models are logistic regressions, whose log-likelihood is concave. So there is one optimum,
-except for shifts that the data do not identify: these stay at 0. Gradient fits stop early by
-design. These optima show what they would reach without stopping.
+Both models are logistic regressions, whose log-likelihood is concave. So the optimum does not
+depend on the start, except for shifts that the data do not identify: these keep their start.
+Gradient fits stop early by design. These optima show what they would reach without stopping.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ class AdditiveOptimum:
     weights: np.ndarray | None = None
 
 
-def fit_embedding(impressions: np.ndarray, clicks: np.ndarray) -> AdditiveOptimum:
+def fit_embedding(
+    impressions: np.ndarray, clicks: np.ndarray, *, start: np.ndarray | None = None
+) -> AdditiveOptimum:
     """Fit P(click) = sigmoid(gamma_d + theta_k): one logit per document, one per bias factor.
 
     Impressions [documents, factors] may be fractions, for expected counts. A document that was
     never or always clicked has its optimum at -inf or inf and carries no information on the bias,
     so the fit leaves it out. The Hessian is a diagonal bordered by few columns, so a step costs
-    O(documents x factors^2). Bias logits start at 0, and keep shifts that are not identified.
+    O(documents x factors^2). `start` [factors] of the bias logits also fixes unidentified shifts;
+    zeros if None.
     """
     impressions, clicks = np.asarray(impressions, float), np.asarray(clicks, float)
     shown, clicked = impressions.sum(1), clicks.sum(1)
@@ -51,8 +54,10 @@ def fit_embedding(impressions: np.ndarray, clicks: np.ndarray) -> AdditiveOptimu
         raise InputError("no document was clicked sometimes and sometimes not", field="clicks")
     n, c = impressions[kept], clicks[kept]
     rate = clicked[kept] / shown[kept]
-    documents, factors = n.shape
-    start = np.append(np.log(rate / (1 - rate)), np.zeros(factors))
+    bias = np.zeros(n.shape[1]) if start is None else np.asarray(start, float)
+    relevance = np.log(rate / (1 - rate)) - (n @ bias) / n.sum(1)
+
+    documents = len(n)
 
     def point(parameters: np.ndarray) -> Point:
         relevance, bias = np.split(parameters, [documents])
@@ -75,7 +80,7 @@ def fit_embedding(impressions: np.ndarray, clicks: np.ndarray) -> AdditiveOptimu
 
         return Point((c * logits - n * np.logaddexp(0, logits)).sum(), step)
 
-    optimum, _ = maximise(point, start)
+    optimum, _ = maximise(point, np.append(relevance, bias))
     relevance, bias = np.split(optimum, [documents])
     everyone = np.where(clicked > 0, np.inf, -np.inf)
     everyone[kept] = relevance
@@ -83,7 +88,12 @@ def fit_embedding(impressions: np.ndarray, clicks: np.ndarray) -> AdditiveOptimu
 
 
 def fit_linear(
-    features: np.ndarray, impressions: np.ndarray, clicks: np.ndarray, *, prior: float = 0.0
+    features: np.ndarray,
+    impressions: np.ndarray,
+    clicks: np.ndarray,
+    *,
+    start: np.ndarray | None = None,
+    prior: float = 0.0,
 ) -> AdditiveOptimum:
     """Fit P(click) = sigmoid(w x_d + theta_k): relevance linear in the features, no intercept.
 
@@ -120,7 +130,8 @@ def fit_linear(
         likelihood = (c * logits - n * np.logaddexp(0, logits)).sum()
         return Point(likelihood - prior @ weights**2 / 2, step)
 
-    optimum, _ = maximise(point, np.zeros(width + n.shape[1]))
+    bias = np.zeros(n.shape[1]) if start is None else np.asarray(start, float)
+    optimum, _ = maximise(point, np.append(np.zeros(width), bias))
     weights, bias = np.split(optimum, [width])
     relevance = scaled @ weights
     chance = expit(relevance[:, None] + bias)

@@ -206,7 +206,6 @@ def _towers(parts, settings, layers, observation, scale: float, rate: float, see
         two_towers,
         partial(dense, layers=layers),
         width=parts["train"].inputs.shape[-1],
-        pairs=0,
         positions=SLOTS * DEVICES,
         seed=seed,
     )
