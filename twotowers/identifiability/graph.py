@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
-from scipy.spatial import KDTree
 
 from twotowers.files.distinct import number_rows
 from twotowers.fitting.pair_counts import factor_components
@@ -227,7 +226,7 @@ def node_merging(feature: np.ndarray, factor: np.ndarray, bias_features: np.ndar
     """
     points = np.asarray(bias_features, float)
     group = factor_components(feature, factor, factors=len(points))
-    tree = KDTree(points, leafsize=32, balanced_tree=False)
+    tree = _tree(points)
     neighbours = tree.query(points, k=range(1, min(NEIGHBOURS, tree.n) + 1))
     small = max(int(np.sqrt(len(points))), 1)
     pairs, cost = [np.zeros((0, 2), int)], [np.zeros(0)]
@@ -257,7 +256,13 @@ def merge_pairs(pairs: np.ndarray, factors: int) -> np.ndarray:
     return factor_components(np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), factors=factors)
 
 
-def _foreign_neighbours(tree: KDTree, neighbours, group, chosen):
+def _tree(points: np.ndarray):
+    from scipy.spatial import KDTree  # here, because only merging needs it
+
+    return KDTree(points, leafsize=32, balanced_tree=False)
+
+
+def _foreign_neighbours(tree, neighbours, group, chosen):
     """Distance, point and neighbour of the shortest way out of each chosen group.
 
     `neighbours` are distances and indices [points, k] of each point's nearest ones, itself
@@ -290,7 +295,7 @@ def _foreign_neighbours(tree: KDTree, neighbours, group, chosen):
 def _neighbour_of_all(points, group, chosen: int):
     """The shortest way out of one group, as arrays of one."""
     own, others = np.flatnonzero(group == chosen), np.flatnonzero(group != chosen)
-    tree = KDTree(points[others], leafsize=32, balanced_tree=False)
+    tree = _tree(points[others])
     best = (np.inf, -1, -1)
     for start in range(0, len(own), CHUNK):
         part = own[start : start + CHUNK]
