@@ -39,7 +39,7 @@ from twotowers.logs.counted import (
 )
 from twotowers.logs.frames import PANDAS
 from twotowers.logs.numbering import Column, Ids, Spill
-from twotowers.logs.sessions import EMPTY, EQUAL, read_sessions, seen_in, write_sessions
+from twotowers.logs.sessions import BATCH, EMPTY, EQUAL, read_sessions, seen_in, write_sessions
 
 RANGES = 1 << 16
 """Where not all keys are sorted at once, portions of them consist of so many ranges."""
@@ -205,7 +205,8 @@ class Log:
     @classmethod
     def read(cls, path: str | Path) -> Log:
         """The pages of a sessions file (`twotowers.logs.sessions`)."""
-        log = cls.of_batches(read_sessions(path))
+        # Two threads hand batches over, and would wait for each other at every small one.
+        log = cls.of_batches(read_sessions(path, batch=5 * BATCH))
         log.seen = seen_in(path)
         return log
 

@@ -88,19 +88,18 @@ class Column:
         self.parts: list[np.ndarray] = []
         self._own: list[pa.Array | None] = []
 
-    def append(self, values: pa.Array | pa.ChunkedArray) -> None:
+    def append(self, values: pa.ChunkedArray) -> None:
         """The next part."""
         self.type, own = values.type, None
         if pa.types.is_integer(values.type):
-            numbers = values.to_numpy()
-            low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+            low, high = (end.as_py() or 0 for end in pc.min_max(values).values())
             if low >= -(2**31) and high < 2**31:
-                numbers = numbers.astype(np.int32)
+                parts = [np.zeros(0, np.int32), *(each.to_numpy() for each in values.chunks)]
+                numbers = np.concatenate(parts, dtype=np.int32, casting="unsafe")
             else:
-                numbers, own = _numbered(numbers)
+                numbers, own = _numbered(values.to_numpy())
         else:
-            encoded = pa.chunked_array([values] if isinstance(values, pa.Array) else values)
-            encoded = encoded.dictionary_encode().combine_chunks()
+            encoded = values.dictionary_encode().combine_chunks()
             numbers, own = encoded.indices.to_numpy(), encoded.dictionary
         self.parts.append(self.spill.keep(numbers))
         self._own.append(own)
