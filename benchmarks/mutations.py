@@ -98,23 +98,36 @@ def _is_name(text: str) -> bool:
 
 
 def nearest(path: Path, most: int) -> list[str]:
-    """The test files that name a module, or what it defines, or its paper, most often; and the
-    test of its examples."""
+    """The test files of a module: those that import it, then those that import a module which does,
+    then those that name it, or what it defines, or its paper; and the test of its examples."""
     name = ".".join(path.with_suffix("").parts)
     of_paper = path.parts[0] == "papers"
-    texts = {
-        str(test.relative_to(ROOT)): test.read_text()
-        for test in (ROOT / "tests" / ("contract" if of_paper else "unit")).glob("test_*.py")
-    }
-    tree = ast.parse((ROOT / path).read_text())
+    source = (ROOT / path).read_text()
+    tree = ast.parse(source)
     public = [node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
     sought = [".".join(path.parts[:2]), r"papers\.{"] if of_paper else [name, path.stem, *public]
-    pattern = re.compile(rf"\b({'|'.join(sought)})\b")
-    counts = {test: len(pattern.findall(text)) for test, text in texts.items()}
-    own = f"tests/unit/test_{path.stem}.py"
-    ranked = sorted(filter(counts.get, counts), key=lambda test: (test != own, -counts[test], test))
+    imports = re.compile("|".join([*_imports(name), *(rf"\btt\.{each}\b" for each in public)]))
+    users = [
+        ".".join(each.relative_to(ROOT).with_suffix("").parts)
+        for each in (ROOT / "twotowers").rglob("*.py")
+        if re.search("|".join([*_imports(name), f'"{path.stem}"']), each.read_text())
+    ]
+    of_users = re.compile("|".join([way for each in users for way in _imports(each)] or ["0^"]))
+    named = re.compile(rf"\b({'|'.join(sought)})\b")
+    ranks = {}
+    for test in sorted((ROOT / "tests" / ("contract" if of_paper else "unit")).glob("test_*.py")):
+        text, own = test.read_text(), test.stem == f"test_{path.stem}"
+        found = [bool(each.search(text)) for each in (imports, of_users)]
+        ranks[str(test.relative_to(ROOT))] = (own, *found, len(named.findall(text)))
+    ranked = sorted((test for test in ranks if any(ranks[test])), key=ranks.get, reverse=True)
     examples = f"tests/unit/test_docstrings.py::test_examples_run[{name}]"
-    return [*ranked[:most], *([examples] if ">>>" in (ROOT / path).read_text() else [])]
+    return [*ranked[:most], *([examples] if ">>>" in source else [])]
+
+
+def _imports(name: str) -> list[str]:
+    """Patterns of texts that import a module."""
+    parent, _, stem = name.rpartition(".")
+    return [rf"from {parent} import [^\n]*\b{stem}\b", rf"\b{name}\b"]
 
 
 def main() -> None:
