@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from flax import nnx
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from tests.tasks import task_of
 from twotowers.claims.claims import CONTRADICTED, GATE, REPRODUCED, UNDECIDED, Claim
@@ -407,8 +407,3 @@ def test_a_judge_sees_single_queries_where_it_reads_them():
         judge_all([claim], results, results.iloc[:0], gates, items={"fig": ["s"]}, data=SIMULATED)
         # It is asked on both, to see whether it reads them.
         assert set(lengths[2:]) == {lengths[0] - without}
-
-
-def test_satisfaction_of_simulated_users_grows_from_a_fifth_with_the_grade():
-    truth = DynamicBayesian(satisfied=0.5, highest=4).truth(np.arange(5.0), positions=3)
-    assert expit(truth["satisfaction"]) == pytest.approx(0.5 * np.arange(1, 6) / 5)

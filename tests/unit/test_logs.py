@@ -6,8 +6,9 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twotowers.logs import counts as layouts
 from twotowers.logs.cells import LaneLog, Pairs, cells_schema, read_logs, write_logs
-from twotowers.logs.counts import Cells
+from twotowers.logs.counts import Cells, of_cells
 
 LENGTH = 5
 
@@ -87,3 +88,38 @@ def test_cells_stand_where_the_lists_say(tmp_path):
     counts = read_logs(path, [lane], split="train", pairs=pairs, length=2)
     assert counts.impressions.tolist() == [[[[5, 0], [0, 5]], [[9, 0], [0, 0]]]]
     assert counts.clicks.tolist() == [[[[0, 0], [0, 2]], [[1, 0], [0, 0]]]]
+
+
+def test_listed_counts_are_the_dense_ones(monkeypatch):
+    """Cells may come in any order, and a query may have none."""
+    rng, logs = np.random.default_rng(0), []
+    for highest in (3, 300):
+        shown = rng.integers(0, highest, (4, LENGTH, LENGTH)) * (
+            rng.random((4, LENGTH, LENGTH)) < 0.3
+        )
+        shown[2] = 0
+        columns = vars(listed(shown, rng.binomial(shown, 0.5))).values()
+        order = rng.permutation(np.count_nonzero(shown))
+        logs.append(Cells(*(column[order] for column in columns)))
+    dense = of_cells(logs, 4, LENGTH)
+    monkeypatch.setattr(layouts, "LONGEST_DENSE", LENGTH - 1)
+    found = of_cells(logs, 4, LENGTH)
+    assert (dense.listed, found.listed) == (False, True)
+    for name in ("impressions", "clicks"):
+        table = np.zeros((2, 4, LENGTH, LENGTH), int)
+        at = (*np.indices(found.position.shape)[:2], found.document, found.position)
+        np.add.at(table, at, getattr(found, name))
+        np.testing.assert_array_equal(table, getattr(dense, name))
+        values = found.total(getattr(found, name)), dense.total(getattr(dense, name))
+        np.testing.assert_array_equal(*values)
+    np.testing.assert_array_equal(found.sessions, dense.sessions)
+    places = rng.random(LENGTH)
+    one, other = (
+        each.total(each.impressions * each.of_positions(places)) for each in (found, dense)
+    )
+    np.testing.assert_allclose(one, other)
+    relevance = rng.random((2, 4, LENGTH))
+    one, other = (
+        each.total(each.impressions * each.of_documents(relevance)) for each in (found, dense)
+    )
+    np.testing.assert_allclose(one, other)

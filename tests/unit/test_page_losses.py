@@ -367,6 +367,32 @@ def test_pairwise_debiasing_is_what_rax_makes_of_the_published_code():
     np.testing.assert_allclose(ours, np.array(ranking) + examination, **CLOSE)
 
 
+ANY_SHAPE = [
+    partial(sigmoid_loss, SCORES, CLICKS, where=WHERE),
+    partial(inverse_propensity_loss, SCORES, CLICKS, where=WHERE, weights=WEIGHTS),
+    partial(regression_em_loss, SCORES, BIAS, CLICKS, where=WHERE),
+    partial(softmax_loss, SCORES, CLICKS, where=WHERE, weights=WEIGHTS, normalised="before"),
+    partial(dual_losses, SCORES, BIAS, CLICKS, where=WHERE),
+    partial(attention_rank_loss, SCORES, BIAS, where=WHERE),
+    partial(lambda_rank_loss, SCORES, GRADES, where=WHERE),
+    *(partial(pairwise_debiasing_loss, SCORES, CLICKS, POSITIVE, NEGATIVE, where=WHERE, form=form)
+      for form in ("paper", "corrected")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", ANY_SHAPE, ids=lambda loss: loss.func.__name__)
+def test_axes_in_front_are_pages(loss):
+    def shaped(*shape):
+        given = {
+            name: each.reshape(*shape, PLACES) if isinstance(each, np.ndarray) else each
+            for name, each in loss.keywords.items()
+        }
+        return np.asarray(loss.func(*(each.reshape(*shape, PLACES) for each in loss.args), **given))
+
+    pages = shaped(PAGES)
+    np.testing.assert_allclose(shaped(3, 3).reshape(pages.shape), pages, **CLOSE)
+
+
 def test_penalty_of_ratios():
     # Two pages: the largest sum of a column; a table: the sum.
     assert ratio_penalty(jnp.array([[1.0, 0.5], [0.25, 3.0]]), form="published") == 3.5

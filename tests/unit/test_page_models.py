@@ -215,19 +215,31 @@ def test_relevance_and_users():
             assert (np.diff(scores[0]) > 0).all(), name
         sample = model.sample(chances, np.ones((2, 3), bool), rng=np.random.default_rng(0))
         assert sample["clicks"].shape == (2, 3)
-    assert expit(MODELS["ubm"].truth(relevance, 3)["examination"][2, 2]) == pytest.approx(
-        1, abs=1e-9
-    )
 
 
-def test_parts_of_simulated_users_by_hand():
-    found = MODELS["dbn"].truth(np.array([0.0, 2, 4]), 3)
-    np.testing.assert_allclose(expit(found["attraction"]), [0.1, 0.28, 1])
-    np.testing.assert_allclose(expit(found["satisfaction"]), [0.16, 0.48, 0.8])
-    assert expit(found["continuation"]) == pytest.approx(0.9)
-    found = MODELS["dcm"].truth(np.array([2.0]), 3)
-    np.testing.assert_allclose(expit(found["attraction"]), [0.28])
-    np.testing.assert_allclose(expit(found["continuation"]), [0.7, 0.5685767, 0.5034562], 1e-6)
+GRADES, PLACES = np.array([0.0, 2, 4]), np.arange(1.0, 4)
+ATTRACTS, SATISFIES = {"attraction": [0.1, 0.28, 1]}, {"satisfaction": [0.16, 0.48, 0.8]}
+USERS = {
+    "gctr": {"rate": 0.2},
+    "rctr": {"examination": 0.4 / PLACES},
+    "dctr": ATTRACTS,
+    "cm": ATTRACTS,
+    "pbm": ATTRACTS | {"examination": 1 / PLACES},
+    "ubm": ATTRACTS
+    | {"examination": np.array([[1, 1, 1], [2, 1, 1], [3, 2, 1]]) ** [-1, -0.7, -0.7]},
+    "dcm": ATTRACTS | {"continuation": 0.7 * PLACES**-0.3},
+    "ccm": ATTRACTS | {"after_none": 0.9, "after_dissatisfied": 0.7, "after_satisfied": 0.3},
+    "dbn": ATTRACTS | SATISFIES | {"continuation": 0.9},
+    "sdbn": ATTRACTS | SATISFIES,
+}
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_parts_of_simulated_users_by_hand(name):
+    found = MODELS[name].truth(GRADES, 3)
+    assert set(found) == set(USERS[name])
+    for part, expected in USERS[name].items():
+        np.testing.assert_allclose(expit(found[part]), expected, err_msg=part)
 
 
 def test_a_second_click_of_the_cascade_model_has_the_chance_of_its_floor():

@@ -1,11 +1,12 @@
 """The slope of a curve in attraction: 0 where its form holds, found where it does not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from twotowers.fitting.conditional import fit_conditional
 from twotowers.fitting.pair_counts import PairCounts
-from twotowers.fitting.specification import fit_slope
+from twotowers.fitting.specification import fit_slope, odd_positions
 from twotowers.identifiability.strength import growth_of
 from twotowers.randomness import draw_clicks
 
@@ -75,3 +76,46 @@ def test_cells_with_billions_of_impressions(form):
     slope = fit_slope(counts, curve, form=form, rng=rng)
     assert (slope.p < 0.001) == (form == "additive")
     assert growth_of(counts, curve) == pytest.approx([1, 1], abs=0.01)
+
+
+def odd(log_estimate, *, error=0.01, freedom=50, **names) -> list[int]:
+    size = len(log_estimate)
+    table = pd.DataFrame({"position": np.arange(1, size + 1), **names})
+    found = odd_positions(table, log_estimate, error**2 * np.eye(size), np.full(size, freedom))
+    return (1 + found).tolist()
+
+
+@pytest.mark.parametrize(("off", "steep"), [(-0.8, 1), (0.3, 2)])
+def test_one_position_off_the_curve_of_its_neighbours_is_odd(off, steep):
+    curve = -steep * np.log(np.arange(1.0, 10))
+    for place in range(3, 8):
+        changed = curve + off * (np.arange(1, 10) == place)
+        assert odd(changed) == [place]
+        assert odd(changed, error=1) == odd(changed, error=0.1, freedom=1) == []
+        assert odd(np.append(changed, np.nan)) == [place]
+        # The other device has no such position.
+        names = {"position": np.tile(np.arange(1, 10), 2), "device": np.repeat(["a", "b"], 9)}
+        assert odd(np.append(changed, curve), **names) == [place]
+    assert odd(curve + 0.09 * np.sign(off) * (np.arange(1, 10) == 5), error=1e-4) == []
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        -np.log(np.arange(1.0, 10)),
+        -2 * np.log(np.arange(1.0, 10)),
+        np.zeros(9),
+        -np.log(np.arange(1.0, 10)) - (np.arange(1, 10) > 4),  # a fold
+        -np.maximum(np.log(np.arange(1.0, 10) / 4), 0),  # a bend
+        np.array([0.0, -1]),
+    ],
+)
+def test_no_position_of_a_curve_that_bends_or_falls_is_odd(curve):
+    assert odd(curve) == []
+
+
+def test_of_two_neighbours_that_rise_one_is_odd():
+    assert odd(np.array([0, -2.0, -0.5, -0.7, -0.9])) == [2]  # Those around it are higher.
+    assert odd(np.array([-1.0, 0, -0.2, -0.4])) == [1]
+    assert odd(np.array([-1.0, 0, -1.2, -1.3])) == [2]
+    assert odd(np.array([-1.0, 0, 0.2, 0.1])) == [1, 3]

@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom, false_discovery_control
 
 import twotowers as tt
 from tests.simulated_logs import rows_of
 from twotowers.commands.main import main
-from twotowers.logs.unusual import unusual
+from twotowers.logs.unusual import _at_most, _false, _of_page, unusual
 
 PLACES = np.arange(1, 11)
 
@@ -77,6 +78,33 @@ def test_pages_that_are_clicked_all_over_are_found_on_short_pages_too(length, ra
 def test_a_user_who_clicks_at_random_and_much_is_out_of_line():
     found = unusual(tt.read_log(rows(bots=0.3, number=1, clicks=0.12)))
     assert found.names == ["u1000"]
+
+
+def test_bounds_are_those_of_chance():
+    """Hoeffding's bound is above the binomial law, and is exact where all is clicked."""
+    shown, clicked = (each.ravel() for each in np.meshgrid([1, 5, 40], np.arange(41)))
+    shown, clicked = shown[clicked <= shown], clicked[clicked <= shown]
+    for mean in (0.05, 0.3):
+        bound = _at_most(shown, clicked, mean * shown)
+        assert (bound >= binom.sf(clicked - 1, shown, mean) * (1 - 1e-9)).all()
+        assert (bound == 1).tolist() == (clicked <= mean * shown).tolist()
+        whole = clicked == shown
+        np.testing.assert_allclose(bound[whole], mean ** shown[whole])
+    # C(5, c) .1^c (1 + .5) (1 + 1), and nothing above 1.
+    found = _of_page(np.full(4, 5), np.array([0, 1, 2, 3]), np.full(4, 0.5), 0.5)
+    assert found == pytest.approx([1, 0.5, 0.15, 0.03])
+
+
+def test_false_discoveries_are_controlled_as_by_scipy():
+    chance = np.random.default_rng(0).random(200) ** 6
+    for level in (0.01, 0.2):
+        expected = false_discovery_control(chance) <= level
+        assert _false(chance, np.ones(200), level).tolist() == expected.tolist()
+    assert not _false(np.ones(3), np.ones(3), 0.5).any()
+    # So many equal pages in one row are as many tests.
+    one, often = np.array([0.02, 0.5]), np.array([1.0, 9.0])
+    assert not _false(one, often, 0.05).any()
+    assert _false(one, often[::-1], 0.05).tolist() == [True, False]
 
 
 def test_without_bots_the_curve_is_that_of_people(tmp_path, capsys):
