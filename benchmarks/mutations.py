@@ -3,8 +3,7 @@
     python -m benchmarks.mutations --number 60 --seed 1 twotowers/models twotowers/fitting
 
 A fault changes one expression: a comparison, a sign, an operator, a number, `and` and `or`, or a
-name such as that of a metric. A module's nearest tests are the files that name it most often, and
-its own docstring.
+name such as that of a metric. `nearest` says which tests of a module are asked.
 """
 
 from __future__ import annotations
@@ -88,46 +87,38 @@ def drawn(paths: list[Path], number: int, seed: int) -> list[tuple[Path, ast.exp
     for path in paths:
         tree = ast.parse(path.read_text())
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-        words = sorted({text for text in texts if isinstance(text, str) and _is_name(text)})
+        texts = {text for text in texts if isinstance(text, str)}
+        words = sorted(text for text in texts if re.fullmatch(r"[\w@-]+", text, re.ASCII))
         every += [(path, *pair) for pair in mutants(tree, words)]
     return random.Random(seed).sample(every, number)
 
 
-def _is_name(text: str) -> bool:
-    return text.isascii() and text.replace("@", "").replace("-", "").replace("_", "").isalnum()
-
-
 def nearest(path: Path, most: int) -> list[str]:
     """The test files of a module: those that import it, then those that import a module which does,
-    then those that name it, or what it defines, or its paper; and the test of its examples."""
-    name = ".".join(path.with_suffix("").parts)
-    of_paper = path.parts[0] == "papers"
-    source = (ROOT / path).read_text()
-    tree = ast.parse(source)
-    public = [node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
-    sought = [".".join(path.parts[:2]), r"papers\.{"] if of_paper else [name, path.stem, *public]
-    imports = re.compile("|".join([*_imports(name), *(rf"\btt\.{each}\b" for each in public)]))
+    and then those that name it, what it defines, or its package; and the test of its examples."""
+    name, source = ".".join(path.with_suffix("").parts), (ROOT / path).read_text()
+    public = [node.name for node in ast.parse(source).body if hasattr(node, "name")]
+    sought = rf"\b({'|'.join([name, path.stem, *public, name.rpartition('.')[0]])})\b"
     users = [
-        ".".join(each.relative_to(ROOT).with_suffix("").parts)
+        _imports(".".join(each.relative_to(ROOT).with_suffix("").parts))
         for each in (ROOT / "twotowers").rglob("*.py")
-        if re.search("|".join([*_imports(name), f'"{path.stem}"']), each.read_text())
+        if re.search(rf'{_imports(name)}|"{path.stem}"', each.read_text())
     ]
-    of_users = re.compile("|".join([way for each in users for way in _imports(each)] or ["0^"]))
-    named = re.compile(rf"\b({'|'.join(sought)})\b")
+    ways = [rf"{_imports(name)}|\btt\.({'|'.join(public) or '0'})\b", "|".join(users) or "0^"]
     ranks = {}
-    for test in sorted((ROOT / "tests" / ("contract" if of_paper else "unit")).glob("test_*.py")):
+    for test in sorted((ROOT / "tests" / "unit").glob("test_*.py")):
         text, own = test.read_text(), test.stem == f"test_{path.stem}"
-        found = [bool(each.search(text)) for each in (imports, of_users)]
-        ranks[str(test.relative_to(ROOT))] = (own, *found, len(named.findall(text)))
-    ranked = sorted((test for test in ranks if any(ranks[test])), key=ranks.get, reverse=True)
+        found = own, *(bool(re.search(way, text)) for way in ways), len(re.findall(sought, text))
+        ranks |= {str(test.relative_to(ROOT)): found} if any(found) else {}
+    ranked = sorted(ranks, key=ranks.get, reverse=True)
     examples = f"tests/unit/test_docstrings.py::test_examples_run[{name}]"
     return [*ranked[:most], *([examples] if ">>>" in source else [])]
 
 
-def _imports(name: str) -> list[str]:
-    """Patterns of texts that import a module."""
+def _imports(name: str) -> str:
+    """A pattern of texts that import a module."""
     parent, _, stem = name.rpartition(".")
-    return [rf"from {parent} import [^\n]*\b{stem}\b", rf"\b{name}\b"]
+    return rf"from {parent} import [^\n]*\b{stem}\b|\b{name}\b"
 
 
 def main() -> None:
@@ -139,7 +130,8 @@ def main() -> None:
     options = parser.parse_args()
     given = [Path(path) for path in options.paths]
     paths = [file for path in given for file in ([path] if path.suffix else path.rglob("*.py"))]
-    killed = 0
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    how, killed = {"capture_output": True, "env": os.environ | {"PYTHONPATH": "."}}, 0
     with tempfile.TemporaryDirectory() as folder:
         copied = Path(folder) / "project"
         unneeded = shutil.ignore_patterns(".git", ".cache", "results", "figures")
@@ -147,12 +139,7 @@ def main() -> None:
         for path, node, other in drawn(sorted(paths), options.number, options.seed):
             source = (copied / path).read_text()
             (copied / path).write_text(changed(source, node, other))
-            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-            run = subprocess.run(
-                [*command, *nearest(path, options.files)],
-                cwd=copied, capture_output=True, text=True,
-                env={**os.environ, "PYTHONPATH": "."},
-            )  # fmt: skip
+            run = subprocess.run([*command, *nearest(path, options.files)], cwd=copied, **how)
             (copied / path).write_text(source)
             killed += run.returncode == 1
             said = {0: "survived", 1: "killed"}.get(run.returncode, f"error {run.returncode}")

@@ -11,13 +11,11 @@ import pytest
 
 from papers.hager2024.claims import CLAIMS
 from papers.hager2024.methods.monobert import click_loss
-from papers.hager2024.names import METHODS
 from papers.hager2024.significance import changes
 from papers.hager2024.studies import counts
 from tests.items import drawing
 from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED, judge
 from twotowers.claims.published import bands, results
-from twotowers.claims.statistics import select
 from twotowers.root import ROOT
 
 JUDGED = {claim.id: claim for claim in CLAIMS}
@@ -101,21 +99,6 @@ def test_click_losses_of_cross_encoders():
     assert click_loss("softmax_ips", weights)(*given) == pytest.approx(weighted, rel=1e-5)
     # A click on the first document shown has no weight to undo.
     assert np.isfinite(click_loss("dla", weights)(*given)).all()
-
-
-def test_a_table_has_ours_above_the_printed_and_marks():
-    table = item("table3.5")
-    ours = select(printed(), setting=[f"ltr-{method}" for method in METHODS])
-    ours = ours[~ours["metric"].str.endswith("_change")]
-    values = {"list-naive": [1.0, 2, 3], "list-ips": [2.0, 3.1, 4], "list-dla": [0.0, 0.9, 2]}
-    rows = table.table(pd.concat([ours, per_query(values)]), bands("hager2024"))
-    tex = table.tex(rows)
-    lines = tex.splitlines()
-    (at,) = [number for number, line in enumerate(lines) if "Listwise IPS" in line]
-    own, paper = lines[at : at + 2]
-    assert r"$7.522 \pm .026$$^{\blacktriangle}$" in own
-    assert r"$7.522 \pm .026$$^{\blacktriangle}$" in paper
-    assert tex.count("midrule") == 3
 
 
 def test_counts_are_those_of_a_log_by_hand(tmp_path):

@@ -68,15 +68,3 @@ def test_fig7_draws_differences_within_seeds():
     levels = results.assign(value=results["value"] + 0.1 * (results["seed"] - 2022))
     tables = [item("fig7").table(frame, BANDS) for frame in (results, levels)]
     pd.testing.assert_frame_equal(*tables)
-
-
-def test_the_grid_is_a_longtable_with_a_row_per_lane():
-    tex = item("grid").tex(item("grid").table(synthetic(), BANDS))
-    rows = [line for line in tex.splitlines() if line.startswith("$") and "ours" not in line]
-    assert len(rows) == 164
-    assert {row.count("&") for row in rows} == {11}
-    assert "--" not in tex
-    published_only = item("grid").tex(item("grid").table(AUTHORS.iloc[:0], BANDS))
-    assert published_only.count(" -- ") == 164 * 5
-    assert tex.startswith("%")
-    assert tex.endswith("\\bottomrule\n\\end{longtable}\n")

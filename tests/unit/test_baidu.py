@@ -232,14 +232,6 @@ def test_wrong_annotations(tmp_path):
         read_annotations(written(path, ROWS))
 
 
-def test_no_file(tmp_path):
-    with pytest.raises(InputError, match="no file fits"):
-        read(tmp_path / "part-*.feather")
-    (tmp_path / "part-0.feather").write_text("not a table")
-    with pytest.raises(InputError, match="cannot be read"):
-        read(tmp_path / "part-0.feather")
-
-
 def test_a_file_without_rows(tmp_path):
     path = written(tmp_path / "log.feather", {name: values[:0] for name, values in ROWS.items()})
     empty = {"query_no": [], "query_md5": [], "url_md5": [], "position": [], "click": []}

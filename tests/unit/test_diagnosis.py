@@ -201,15 +201,6 @@ def test_no_page_with_several_clicks_is_named(kept):
     assert "if all clicks are logged" in answers(found, "models")
 
 
-def test_copies_of_a_part_are_found_in_any_order():
-    pages = frame_of(*pages_of("strong", 4_000))
-    again = pages[:1_500].sample(frac=1, random_state=0)
-    found = tt.diagnose(pd.concat([pages, again]).sort_values("query", ignore_index=True))
-    assert found.recommendations[0].colour == "red"
-    assert "were clicked alike both times" in found.recommendations[0].answer
-    assert "were clicked alike both times" in answers(found, "health")
-
-
 def test_few_queries_are_no_reason_to_swap():
     """Three queries have many clicks. Swaps do not tell how much queries differ."""
     found = tt.diagnose(frame_of(*pages_of("strong", 6_000, queries=3)))

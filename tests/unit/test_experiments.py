@@ -59,12 +59,10 @@ result: x -> config.yaml | 'result' | did you mean 'results'
 scale: huge -> ^ | 'huge' | one of 'laptop', 'paper', 'smoke'
 scale: ~ -> config.yaml | 'scale' is missing
 papers: hager2025 -> ^ | 'hager2025' | expected a list
-papers: [] -> ^ | at least 1
 datasets.mslr30k.foldr: x -> datasets.mslr30k | 'foldr' | did you mean 'folder'
 datasets.mslr30k.standin.smoke.train: 0 -> ^ | at least 1
 datasets.mslr30k.standin.smoke.test: ~ -> datasets.mslr30k.standin.smoke | 'test' is missing
 datasets.yandex.standin.smoke: {} -> ^ | queries per split, or 'log'
-replace: {mslr30: mslr30k} -> ^ | 'mslr30' | did you mean 'mslr30k'
 replace: {mslr30k: mq2008} -> ^ | 'mq2008'
 """
 
@@ -274,30 +272,22 @@ settings.fit.lanes: {strength: [0.25]} -> ^.strength | 0.25 | [-1.0, 0.5]
 settings.fit.lanes: {strengt: [0.5]} -> ^ | no lanes 'strengt' | did you mean 'strength'
 settings.fit.method: {kind: likelihood, weighting: [none, ipw]}
     -> ^.weighting | 'ipw' | did you mean 'ips'
-settings.fit.method: {kind: likelihood, wieghting: ips}
-    -> ^ | 'wieghting' | did you mean 'weighting'
 settings.fit.method: liklihood -> did you mean 'likelihood'
-settings.fit.model.kind: position_base -> settings.fit.model | did you mean 'position_based'
 settings.fit.model: {kind: position_based, tower: deep, eta: [1, 2]}
     -> ^ | eta | [1, 2] | a number
 settings.fit.model.tower: embedding -> ^ | queries: train
 logs.main: {from: dataset, dataset: yandex, split: {train: 0.8, validation: 0.1, test: 0.1}}
     -> settings.fit.model.tower | 'deep' reads features
 logs.main: {from: dataset, dataset: yandex} -> ^ | 'split'
-logs.main.user: additve -> ^ | did you mean 'additive'
-logs.main.user: {kind: position_based, etta: 1} -> ^ | 'etta' | did you mean 'eta'
 logs.main.user: {kind: position_based, eta: [1, two]} -> ^.eta | 'two' | a number
 logs.main.policy.mixing_weight: 0.5 -> logs.main.policy | both a strength and a mixing weight
 logs.main.sessions: {train: [9, 3], validation: 2, test: 1} -> ^ | do not rise
 logs.main.sessions: {train: [3, 9], validation: [1, 2, 3], test: 1} -> ^ | lists of one length
-logs.main.name: other -> ^: unknown setting 'name'
 settings.fit.log: {dataset: mslr30k} -> ^ | declared
-settings.fit.model.click_model: 1 -> 'click_model'
 logs.main.policy.strength: .nan -> policy.strength | a number
 items.fig1.needs: [fti] -> ^ | did you mean 'fit'
 datasets: {mslr30: {}} -> ^ | did you mean 'mslr30k'
 datasets.yandex.prepare: ultr -> ^ | 'ultra'
-logs.main.dataset: mslr30 -> ^ | did you mean 'mslr30k'
 logs.main.dataset: ~ -> logs.main | 'dataset' is missing
 # Known to the configuration, but not declared by the experiment.
 logs.main.dataset: yahoo -> ^ | 'yahoo' is not declared
@@ -306,16 +296,13 @@ studies.lemma: {dataset: mslr30k, ranker: smv}
     -> ^.ranker | 'smv' is not declared | did you mean 'svm'
 studies.lemma.ranker: svm -> studies.lemma | 'dataset'
 datasets.mslr30k: {prepare: top_labels} -> ^ | 'top'
-studies.lemma.module: 3 -> ^: 3 | expected text
 studies.lemma.module: lema -> studies.lemma | did you mean 'lemma'
-studies.lemma.drws: 3 -> 'drws' | did you mean 'draws'
 studies.lemma.views: ~ -> studies.lemma | 'views' is missing
 scales.laptop.sessions: ~ -> logs.main: 'sessions' is missing
 rankers.large: {learning_rate: 0.1} -> rankers.large: 'kind' is missing
 scales.laptop.towers: {net: {layers: [2]}} -> scales.laptop.towers.net | 'net' is not declared
 settings.fit.model: {tower: deep, examination: knwon} -> did you mean 'known'
 logs.main.dataset: yandex -> ^ | 'yandex' is a click log
-logs.main.queries: test -> ^ | 'test' | 'train'
 logs.main.record: pages -> ^ | 'cells', 'sessions'
 logs.main: {dataset: mslr30k, relevance: annotated, policy: {ranker: expert, noise: session},
     queries: {ranked: once}} -> noise in each session ranks anew each time
@@ -330,7 +317,6 @@ logs.main.policy.strength: [1, 0, 1.0] -> strength: is [1.0, 0.0, 1.0]
 settings.fit.method: {kind: likelihood, weighting: [ips, ips]}
     -> fit.method.weighting | is ['ips', 'ips'] | different values
 items.fig1.draw: {kind: position_bias, settings: 3} -> ^.settings: 3 | a mapping
-scales.laptop.training: {deep: {steps: 0}} -> training.deep.steps | at least 1
 """
 
 

@@ -346,20 +346,3 @@ def test_the_overview_lists_the_commands(capsys):
         assert "--column" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="2"):
         main(["fot"])
-
-
-def judge(log):
-    return main(["judgments", str(log), "--out", str(log.parent / "qrels.txt")])
-
-
-@pytest.mark.parametrize("command", [compare, judge])
-def test_a_log_that_was_appended_twice_is_named(log, capsys, command):
-    rows = pd.read_csv(log).assign(query=lambda rows: rows["session"] % 97)
-    again = rows.assign(session=rows["session"] + 10_000)
-    pd.concat([rows, again]).to_csv(log, index=False)
-    assert command(log) == 0
-    sentence = "600 of 1,200 pages are there again, 600 pages further on"
-    assert sentence in capsys.readouterr().out
-    rows.to_csv(log, index=False)
-    assert command(log) == 0
-    assert "there again" not in capsys.readouterr().out

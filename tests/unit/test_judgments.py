@@ -12,6 +12,9 @@ from sklearn.datasets import load_svmlight_file
 import twotowers as tt
 from tests.simulated_logs import rows_of
 from twotowers.commands.main import main
+from twotowers.fits.fitting import rate_prior
+from twotowers.models.document_rate import DocumentRate
+from twotowers.models.position_based import PositionBased
 
 EXAMINATION = np.array([1, 0.5, 0.25, 0.0])
 RELEVANCE = np.array([0.05, 0.3, 0.6, 0.9])
@@ -339,8 +342,6 @@ def test_the_command_writes_weights(tmp_path, capsys):
         ({"by": "odds"}, "by: 'odds'"),
         ({"by": "trees"}, "by: 'trees'"),
         ({"by": "pbm", "bias": ["position", "device"]}, "as the fit has it"),
-        ({"bias": "position"}, "a list of names of columns"),
-        ({"bias": []}, "a list of names of columns"),
     ],
 )
 def test_bad_arguments_of_weights_are_named(options, message):
@@ -397,6 +398,15 @@ def test_a_chosen_prior_is_saved_and_shown(tmp_path, capsys):
     fitted = tt.fit(log, "dbn", prior="chosen")
     assert tt.load(out[1]).estimate.prior == fitted.estimate.prior
     assert tt.fit(log, "rctr", prior="chosen").estimate.prior.parts == {}
+
+
+def test_the_rate_of_clicks_is_a_prior_that_is_never_sure():
+    """Of the first position, or of all if the model knows no positions."""
+    for rate, mean in ((0, 0.001), (0.25, 0.25), (1, 0.999)):
+        prior = rate_prior(PositionBased(), (rate, 0.5))
+        assert prior.of("attraction") == pytest.approx((2 * mean, 2))
+        assert prior.of("examination") == (1, 2)
+    assert rate_prior(DocumentRate(), (0.5, 0.2)).of("attraction") == (0.4, 2)
 
 
 @pytest.mark.parametrize("prior", [5, (1.1,), {"mean": 0.5}, "best", (0.5, 0.5), (2, 1)])

@@ -372,23 +372,6 @@ def test_what_was_read_of_a_parquet_file_is_not_kept(tmp_path):
 # Names
 
 
-@pytest.mark.parametrize(
-    ("format", "head", "row"),
-    [
-        ("rows", "sid,keyword,sku,rank,is_click", "1,7,30,1,0"),
-        ("cells", "qid,url,slot,views,click_count", "7,30,1,1,0"),
-        ("rows", "sid,qid,url,slot,views,click", "1,7,30,1,900,0"),
-        ("rows", "Search ID,Search Term,Product ID,Position,Click Count", "1,7,30,1,0"),
-        ("rows", "searchId,SearchTerm,product-id,POS,isClicked", "1,7,30,1,0"),
-    ],
-)
-def test_usual_names_need_not_be_given(tmp_path, format, head, row):
-    (tmp_path / "log.csv").write_text(f"{head}\n{row}\n")
-    assert recognised(tmp_path / "log.csv").format == format
-    (found,) = log_of_format(tmp_path / "log.csv", format).count().table().to_pylist()
-    assert (found["query"], found["document"]) == (7, 30)
-
-
 # Counted pages
 
 

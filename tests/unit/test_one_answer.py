@@ -7,7 +7,6 @@ import pytest
 
 import twotowers as tt
 from tests.tasks import setting_of
-from twotowers.commands.main import main
 from twotowers.fits.models import model_of
 from twotowers.jobs.fit import fit_setting
 from twotowers.logs.sessions import write_sessions
@@ -63,16 +62,6 @@ def test_python_and_yaml_agree(sessions, parts, model, prior):
     names |= {"log_likelihood": "log_likelihood_clax"}
     for ours, theirs in names.items():
         assert found[ours] == pytest.approx(means[theirs], rel=1e-6), ours
-
-
-@pytest.mark.parametrize(("model", "prior"), [("dctr", (1.0, 0.5)), ("ubm", (4.0, 0.2))])
-def test_python_and_the_command_agree(sessions, tmp_path, model, prior):
-    out = tmp_path / "fit.parquet"
-    options = ["--model", model, "--prior", str(prior[0]), "--prior-mean", str(prior[1])]
-    assert main(["fit", str(sessions), *options, "--out", str(out)]) == 0
-    fitted, saved = tt.fit(sessions, model, prior=prior), tt.load(out)
-    for part in fitted.model.parts:
-        pd.testing.assert_frame_equal(saved.parameters(part), fitted.parameters(part))
 
 
 @pytest.mark.parametrize("model", ["gctr", "rctr", "dctr", "pbm"])

@@ -222,7 +222,7 @@ ATTRACTS, SATISFIES = {"attraction": [0.1, 0.28, 1]}, {"satisfaction": [0.16, 0.
 USERS = {
     "gctr": {"rate": 0.2},
     "rctr": {"examination": 0.4 / PLACES},
-    "dctr": ATTRACTS,
+    "dctr": {"attraction": expit(GRADES - 2)},
     "cm": ATTRACTS,
     "pbm": ATTRACTS | {"examination": 1 / PLACES},
     "ubm": ATTRACTS

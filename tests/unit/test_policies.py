@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.training import short
 from twotowers.errors import InputError
 from twotowers.files.rankings import Rankings
-from twotowers.logs.policies import policy_scores, ranking_order, ranks, read_scores
+from twotowers.logs.policies import exposure, policy_scores, ranking_order, ranks, read_scores
 from twotowers.rankers.training import train_ranker
 
 SCORES = np.random.default_rng(3).uniform(0, 4, 4000)
@@ -68,6 +68,18 @@ def linear_world(queries=64, width=3):
     query = np.repeat(np.arange(queries), lengths)
     document = np.concatenate([np.arange(n) for n in lengths])
     return Rankings(query, document, labels, features), labels
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.25, 1.0])
+def test_exposure_is_that_of_the_ranker_and_of_shuffled_lists(temperature):
+    lists, rng = linear_world(9)[0], np.random.default_rng(0)
+    scores = rng.permutation(len(lists.query))
+    found = exposure(lists, scores, temperature, 9, rng=rng)
+    for start, end in pairwise(lists.offsets):
+        expected = np.zeros((end - start, 9))
+        expected[:, : end - start] = temperature / (end - start)
+        expected[np.argsort(-scores[start:end]), np.arange(end - start)] += 1 - temperature
+        np.testing.assert_allclose(found[start:end], expected)
 
 
 def test_linear_ranker_learns_a_linear_function_with_intercept():

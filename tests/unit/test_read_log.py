@@ -1,7 +1,6 @@
 """`import twotowers as tt`: names that cost nothing until used; frames in, frames out."""
 
 import ast
-import gzip
 import os
 import re
 import sys
@@ -10,7 +9,6 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import twotowers as tt
@@ -189,28 +187,6 @@ def test_the_layout_may_be_given(rows):
     pd.testing.assert_frame_equal(log.count().frame(), tt.read_log(rows).count().frame())
 
 
-def test_logs_of_text_and_of_pages(tmp_path):
-    wscd = "0\t0\tQ\t7\t1\t30\t10\n0\t5\tC\t10\n"
-    (tmp_path / "wscd.txt").write_text(wscd)
-    (tmp_path / "wscd.tsv").write_text(wscd)
-    assert tt.read_log(tmp_path / "wscd.tsv", format="wscd").pages == 1
-    (tmp_path / "wscd.gz").write_bytes(gzip.compress(wscd.encode()))
-    (tmp_path / "yandex").write_text("7_0\t30,10 : 10;7_0\t30,10 : 10;")
-    pages = pa.table({"query_id": [7], "query_doc_ids": [[30, 10]], "clicks": [[0, 1]]})
-    pq.write_table(pages, tmp_path / "pages.parquet")
-    formats = {"wscd.txt": "wscd", "wscd.gz": "wscd", "yandex": "yandex", "pages.parquet": "pages"}
-    for name, format in formats.items():
-        log = tt.read_log(tmp_path / name)
-        assert log.layout.format == format
-        assert log.count().frame()["document"].tolist() == [10, 30]
-    (tmp_path / "prose").write_text("Once upon a time")
-    with pytest.raises(InputError, match="first line of no log"):
-        tt.read_log(tmp_path / "prose")
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(wscd.encode())[:-9])
-    with pytest.raises(InputError, match="cannot be read"):
-        tt.read_log(tmp_path / "cut.gz").count()
-
-
 def test_a_folder_of_several_kinds(tmp_path):
     (tmp_path / "a.csv").touch()
     (tmp_path / "b.parquet").touch()
@@ -321,27 +297,6 @@ def test_relevance_with_satisfaction_is_the_product(rows):
     np.testing.assert_allclose(found["error"] / found["estimate"], sum(relative))
     assert (found["low"] < found["estimate"]).all()
     assert (found["high"] <= 1).all()
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_no_writer_replaces_the_log_itself(rows, tmp_path, ending):
-    path = tmp_path / f"log.{ending}"
-    rows.to_csv(path, index=False) if ending == "csv" else rows.to_parquet(path)
-    before, log = path.read_bytes(), tt.read_log(path)
-    fitted = tt.fit(log, "pbm")
-    writers = [
-        tt.propensities(log).write,
-        tt.diagnose(log).propensities.write,
-        tt.weights(log).write,
-        lambda path: tt.weights(log).write(path, per="position"),
-        lambda path: fitted.judgments().write(path, "csv"),
-        *([fitted.save] if ending == "parquet" else []),
-    ]
-    for write in writers:
-        with pytest.raises(tt.InputError, match="is the log itself"):
-            write(path)
-        assert path.read_bytes() == before
-        write(tmp_path / f"other.{ending}")
 
 
 def test_a_part_of_a_log(rows):

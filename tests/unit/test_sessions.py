@@ -205,10 +205,3 @@ def test_a_page_beyond_the_last_position_is_refused(tmp_path):
     assert page_arrays(log, positions=2).where.sum(1).tolist() == [2, 1]
     with pytest.raises(InputError, match="pages show 1 to 2 documents"):
         page_arrays(log, positions=1)
-
-
-def test_a_damaged_file(tmp_path):
-    path = tmp_path / "sessions.parquet"
-    path.write_bytes(b"PAR1 no")
-    with pytest.raises(InputError, match="damaged"):
-        read(path)

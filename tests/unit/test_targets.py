@@ -51,12 +51,6 @@ def test_a_pipe_is_no_file_to_replace(log, capsys, command, name):
         pytest.fail("the block must not run")
 
 
-@pytest.mark.parametrize("out", [".", "..", "/"])
-def test_folders_are_no_files(log, capsys, out):
-    assert main(["diagnose", str(log), "--out", out]) == 2
-    assert "is a folder" in capsys.readouterr().err
-
-
 def test_a_page_replaces_its_own_numbers_only(log, capsys):
     out, numbers = log.with_name("report.html"), log.with_name("report.json")
     for other in ('{"results": [1]}', "no json"):
@@ -99,25 +93,6 @@ def test_either_the_page_and_its_numbers_are_written_or_none(log, monkeypatch):
         diagnosis.save(out)
     assert {each: each.read_bytes() for each in before} == before
     assert sorted(log.parent.iterdir()) == sorted([log, *before])
-
-
-LIMITED = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
-from twotowers.commands.main import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def test_weights_on_a_full_disk(log):
-    name = "w.parquet"
-    finished = ran(
-        [sys.executable, "-c", LIMITED, "weights", log, "--out", log.with_name(name)], cwd=ROOT
-    )
-    assert finished.returncode == 2
-    assert f"{name}: no space left on the disk; nothing was written" in finished.stderr
-    assert "Traceback" not in finished.stderr
-    assert [*log.parent.iterdir()] == [log]
 
 
 def test_pages_beyond_memory_on_a_full_disk():

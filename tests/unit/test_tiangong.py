@@ -11,8 +11,6 @@ from tests.streams import counts_by_cell, seen
 from twotowers.errors import InputError
 from twotowers.logs.tiangong import read_tiangong
 
-COLUMNS = ("query", "document", "position", "v1", "v2")
-
 
 def result(rank, document, kind="-1#-1", url="http://a.b/"):
     return (

@@ -77,13 +77,6 @@ def test_what_is_wrong_is_named(tmp_path, bad):
     assert error.value.expected
 
 
-def test_no_file_and_no_record(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        cells_of(read_yandex(tmp_path / "none"))
-    with pytest.raises(InputError, match="holds no record"):
-        cells_of(read_yandex(write(tmp_path, " \n")))
-
-
 @needs_yandex
 def test_the_sample():
     log = cells_of(read_yandex(YANDEX))
