@@ -3,14 +3,12 @@
 import json
 import re
 from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import beside_clax, clickmodels, measure, pages
+from benchmarks import clickmodels, measure, pages
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
 from scripts.filling import filled
@@ -96,18 +94,3 @@ def test_click_models_are_fitted_from_their_files(here, tmp_path, monkeypatch, c
     assert [row["number"] for row in errors] == [pairs + 10, 2 * pairs + 1]
     # Examination of the first position has no error, since it fixes the scale.
     assert [row["with_error"] * row["number"] for row in errors] == [pairs + 9, 2 * pairs + 1]
-
-
-def test_click_models_run_against_clax(here, tmp_path, monkeypatch):
-    """Without CLAX, which a test cannot install: our side, and the arrays that CLAX takes."""
-    monkeypatch.setattr(beside_clax, "MODELS", ["cm", "pbm"])
-    main(["beside_clax", "--quick"])
-    rows = pages.read(tmp_path / "quick")
-    assert [row["model"] for row in rows["beside_clax"]["rows"]] == ["cm", "pbm"]
-    log = Path(clickmodels.log_of(2000, 500))
-    train, test = (pq.read_table(log / f"{split}-clax.parquet") for split in ("train", "test"))
-    pair, tested = (np.array(each["query_doc_ids"].to_pylist()) for each in (train, test))
-    assert pair.shape == (2000, 10)
-    assert np.unique(pair).size == rows["beside_clax"]["rows"][0]["pairs"]
-    # Documents of held-out pages have the last numbers.
-    assert tested.max() > pair.max()

@@ -196,10 +196,6 @@ def test_seed_means_over_a_grid_in_the_order_asked_for():
     np.testing.assert_allclose(means, [3, 2.333, 2, 1.333])
 
 
-def test_seed_means_takes_all_values_where_none_are_named():
-    assert seed_means(results(), {"temperature": None}).index.tolist() == list(TAUS)
-
-
 def test_a_long_list_of_absent_cells_is_cut():
     with pytest.raises(
         NotTestable, match=r"temperature 2, temperature 3, temperature 4 and 2 more"

@@ -32,26 +32,6 @@ def test_a_release_has_one_date():
     assert released == str(CITATION.get("date-released", "not yet released"))
 
 
-def test_the_citation_names_every_paper():
-    references = []
-    for each in CITATION["references"]:
-        author = each["authors"][0]
-        name = f"{author['given-names']} {author['family-names']}"
-        references.append((name, str(each["year"]), f"doi:{each['doi']}" if "doi" in each else ""))
-    for path in sorted((ROOT / "papers").glob("*/experiment.yaml")):
-        citation = re.search(r'^citation: "(.*)"$', path.read_text(encoding="utf-8"), re.MULTILINE)[
-            1
-        ]
-        (own,) = [
-            (author, year, doi)
-            for author, year, doi in references
-            if citation.startswith(author) and year in citation and ("doi:" not in citation or doi)
-            if doi in citation
-        ]
-        references.remove(own)
-    assert not references
-
-
 def test_ci_runs_what_is_there():
     targets = re.findall(r"^([\w./-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     jobs = [job for path in WORKFLOWS for job in yaml.safe_load(path.read_text())["jobs"].values()]

@@ -97,12 +97,6 @@ def test_an_ordered_file_needs_no_time(learning):
     assert "order of time" not in str(answer)
 
 
-def test_weights_follow_the_choice(learning):
-    weights = tt.weights(learning).frame()
-    sequential = tt.propensities(learning, estimator="sequential").frame()
-    np.testing.assert_allclose(weights["propensity"], sequential["estimate"])
-
-
 def test_no_light_is_green_where_the_curve_is_biased(learning):
     sound, able, advice = tt.diagnose(learning).recommendations
     assert (sound.colour, able.colour, advice.colour) == ("green", "amber", "amber")

@@ -49,12 +49,6 @@ def test_the_last_digits_of_the_layout_are_not_kept(tmp_path):
     assert bottom.min() > figure.texts[0].get_window_extent().y1 / figure.bbox.height
 
 
-def test_pdf_text_is_truetype(tmp_path):
-    figure, _ = drawn()
-    figures.save(figure, [tmp_path / "a.pdf"])
-    assert b"/Type3" not in (tmp_path / "a.pdf").read_bytes()
-
-
 def test_numbers_run_from_dark_to_light_each_with_a_marker():
     looks = chart(by={"temperature": charts.symbols("τ", [0, 0.333, 0.666, 1])})
     # Rec. 709 luma: the grey of a colour in a greyscale print.
@@ -116,14 +110,6 @@ def test_whole_numbers_with_gaps_are_drawn_where_they_are(kind, type_):
     (axes,) = drawn.figure(plot).axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "4"]
     assert charts.symbols("α", [0, -0.5]) == {-0.5: "α = −0.5", 0: "α = 0"}
-
-
-def test_rows_of_panels_are_named_at_the_left():
-    rows = pd.concat([table(setting=a, variant=b) for a in "ab" for b in "cd"])
-    names = {"col": {"setting": {"a": "A", "b": "B"}}, "row": {"variant": {"c": "C", "d": "D"}}}
-    figure, _ = drawn(rows, **names)
-    assert [axes.get_title("left") for axes in figure.axes] == ["A", "B", "", ""]
-    assert [axes.get_ylabel() for axes in figure.axes] == ["C\n", "", "D\n", ""]
 
 
 def test_a_panel_without_results_says_so():

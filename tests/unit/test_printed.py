@@ -40,8 +40,3 @@ def test_a_long_table_with_cells_over_several_columns():
     assert [[cell.span for cell in row] for row in head] == [[1, 2], [1, 1, 1]]
     grey = '<span class="published">∞</span>'
     assert shown(*groups) == [["<em>fit</em>, unweighted"], ["−1", "0.5", grey]]
-
-
-def test_two_tables_of_a_file():
-    one, two = (booktabs([name], [["$1$"]], columns="r") for name in "ab")
-    assert [table[0][0][0].html for table in printed(one + "\n" + two)] == ["a", "b"]
