@@ -5,10 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import twotowers as tt
 from tests.logs import count_sessions
 from twotowers.commands.main import main
-from twotowers.errors import InputError
 from twotowers.logs import counted
 from twotowers.logs.sessions import write_sessions
 
@@ -50,16 +48,3 @@ def test_several_files_and_any_memory_give_the_same_bytes(log, tmp_path, monkeyp
         assert main(command) == 0
         assert pq.read_table(whole).equals(pq.read_table(parts))
     assert not list(tmp_path.glob(".*"))
-
-
-def test_what_is_wrong_is_named(log, tmp_path):
-    found = pq.read_table(log)
-    wrong = found.slice(15_000, 1).set_column(3, "clicks", pa.array([[True]]))
-    pq.write_table(pa.concat_tables([found.slice(0, 15_000), wrong]), tmp_path / "wrong.parquet")
-    with pytest.raises(InputError, match="row 15001: 1 values and 10 documents"):
-        count_sessions(tmp_path / "wrong.parquet", tmp_path / "c.parquet")
-    with pytest.raises(InputError, match="'heigth'"):
-        count_sessions(log, tmp_path / "c.parquet", bias=["heigth"])
-    with pytest.raises(InputError, match="memory: 'a lot'"):
-        tt.read_log(log, memory="a lot")
-    assert {each.name for each in tmp_path.iterdir()} == {"wrong.parquet"}

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 import twotowers as tt
@@ -318,16 +317,6 @@ def test_the_page_fits_screens(said, tmp_path, width):
     with opened(tmp_path / "page.html", width) as tab:
         cut = "[...document.querySelectorAll('td')].filter(each => each.getBoundingClientRect()"
         assert tab.evaluate(f"{cut}.right > {width}).length") == 0
-
-
-def test_two_bias_factors_and_frames_of_the_caller():
-    pages = frame_of(*pages_of("strong", 2_000))
-    device = [["phone" if k % 2 else "web"] * PLACES for k in range(len(pages))]
-    found = tt.diagnose(
-        pa.Table.from_pandas(pages.assign(device=device)), bias=["position", "device"]
-    )
-    assert isinstance(found.frame(), pa.Table)
-    assert len(found.tables()["curve"]) == 2 * PLACES
 
 
 def effective(weight: np.ndarray, clicks: np.ndarray) -> float:

@@ -1,11 +1,8 @@
 """What catalogues, citation tools and CI read of the repository is there, and is true."""
 
 import re
-import shutil
-import subprocess
 import tomllib
 
-import pytest
 import yaml
 
 import twotowers
@@ -45,12 +42,6 @@ def test_ci_runs_what_is_there():
                 assert (ROOT / word).is_file()
     versions = jobs[0]["strategy"]["matrix"]["python"]
     assert PROJECT["requires-python"] == f">={versions[0]},<3.{int(versions[-1][2:]) + 1}"
-
-
-def test_actionlint():
-    if not shutil.which("actionlint"):
-        pytest.skip("actionlint is not installed")
-    subprocess.run(["actionlint", *WORKFLOWS], check=True)
 
 
 def test_the_output_in_the_readme_is_that_of_the_tutorial():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 import sys
 import tomllib
@@ -182,30 +181,3 @@ def test_training_has_the_same_packages_on_both_devices():
     assert names(declared("jax-cpu")) == names(declared(CUDA))
     devices = get_args(RunConfig.model_fields["device"].annotation)
     assert {f"jax-{device}" for device in devices} == {"jax-cpu", CUDA}
-
-
-# The container
-
-DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
-TARGETS = set(re.findall(r"^([\w./]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-
-
-def instructions(name: str) -> list[str]:
-    """Arguments of every Dockerfile instruction of that name."""
-    return re.findall(rf"^{name} (.+)", DOCKERFILE, re.MULTILINE)
-
-
-def test_the_container_makes_real_targets():
-    made = [line.split()[1] for line in instructions("RUN") if line.startswith("make ")]
-    program, target = json.loads(instructions("CMD")[0])
-    assert program == "make"
-    assert made
-    assert {*made, target} <= TARGETS
-
-
-def test_the_container_leaves_out_what_git_ignores():
-    def patterns(file):
-        lines = (ROOT / file).read_text().splitlines()
-        return {line.removeprefix("**/").strip("/") for line in lines if not line.startswith("#")}
-
-    assert patterns(".dockerignore") == patterns(".gitignore")

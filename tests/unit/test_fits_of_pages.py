@@ -5,12 +5,10 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from tests.simulated_logs import cells_of
 from tests.unit.simulated import POSITIONS, WIDTH, policies, read, simulated, write_world
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask, pad
 from twotowers.fitting.newton import fit_embedding
-from twotowers.logs import counts
 from twotowers.logs.simulated_sessions import counts_of
 from twotowers.methods import descent, likelihood, newton
 from twotowers.methods.likelihood import starts_of
@@ -167,26 +165,3 @@ def test_newton_is_the_exact_optimum_of_the_sessions_counts(folder, pages):
         ).sum()
         assert fitted.cell_losses(train).sum() < at_truth
         assert np.isfinite(fitted.values["nll"])
-
-
-def test_newton_is_the_same_on_listed_cells(folder, pages, monkeypatch):
-    task = task_of(folder, pages, lanes=[(3, {})])
-    (dense,) = newton.fit(task)
-    monkeypatch.setattr(counts, "LONGEST_DENSE", 1)
-    listed_task = task_of(folder, pages, lanes=[(3, {})])
-    assert listed_task.splits["train"].counts.listed
-    (listed,) = newton.fit(listed_task)
-    np.testing.assert_allclose(listed.bias, dense.bias)
-    assert listed.values["nll"] == pytest.approx(dense.values["nll"])
-    monkeypatch.setattr(newton, "MOST_CELLS", 10)
-    with pytest.raises(InputError, match="too many for an exact optimum"):
-        newton.fit(listed_task)
-
-
-def test_counts_of_sessions_are_their_cells(folder, pages):
-    logs = read(folder, pages)["train"]
-    found = counts_of(logs, 6, POSITIONS)
-    for number, log in enumerate(logs):
-        counted = cells_of(log, 6)
-        np.testing.assert_array_equal(found.impressions[number], counted.impressions)
-        np.testing.assert_array_equal(found.clicks[number], counted.clicks)

@@ -1,7 +1,6 @@
 """Readers of click logs in tables (pages, rows, cells), and their refusals."""
 
 import gzip
-import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -229,13 +228,6 @@ def test_rows_in_small_batches_equal_a_plain_loop(tmp_path, monkeypatch, rows):
     assert cells == [(*key, expected[key], clicked[key]) for key in sorted(expected)]
 
 
-def test_wrong_rows_of_later_batches_are_counted_over_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "ROWS", 4)
-    columns = {"session": list(range(30)), "query": [1] * 30, "document": [2] * 30}
-    columns |= {"position": [1] * 30, "clicks": [0] * 22 + [None] + [1] * 7}
-    assert "row 23: a value is missing" in str(refused(write_table(tmp_path, **columns), "rows"))
-
-
 def test_a_page_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr("twotowers.files.columns.LONGEST", 50)
     columns = {"session": [1] * 60, "query": [1] * 60, "document": [*range(60)], "clicks": [0] * 60}
@@ -355,18 +347,6 @@ def test_unknown_names(tmp_path):
     assert "ending '.xlsx'" in str(refused(write_rows(tmp_path, "", name="r.xlsx"), "rows"))
     text = write_rows(tmp_path, "s,7,a,1,0\n")
     assert "no column 'pos'" in str(refused(text, "rows", columns={"position": "pos"}))
-
-
-def test_what_was_read_of_a_parquet_file_is_not_kept(tmp_path):
-    path, rng = tmp_path / "long.parquet", np.random.default_rng(0)
-    table = pa.table({"query": rng.integers(2**62, size=500_000)})
-    pq.write_table(table, path, row_group_size=10_000)
-    tracemalloc.start()
-    rows = sum(len(batch) for batch in tables.read_batches(path, ["query"], rows=10_000))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert rows == 500_000
-    assert path.stat().st_size > 4e6 > 4 * peak
 
 
 # Names

@@ -11,7 +11,6 @@ from jax.tree_util import register_dataclass
 
 from tests.tasks import task_of
 from tests.training import short
-from twotowers.errors import InputError
 from twotowers.fitting.gradient import FitSettings, draw_epoch, fit, own_units
 from twotowers.logs.counts import Counts
 from twotowers.methods import ips, likelihood
@@ -177,12 +176,6 @@ def test_known_examination_is_each_users_own_and_stays(split):
         np.testing.assert_allclose(bias, np.log(user.examined(POSITIONS)), atol=1e-5)
     free = likelihood.fit(task(split, model=PositionBased()))
     assert not np.allclose(free[0].bias, found.bias, atol=0.1)
-
-
-def test_nobody_knows_examination_of_another_kind_of_user(split):
-    given = task(split, model=PositionBased(), examination=KNOWN, users=[DocumentRate()] * LOGS)
-    with pytest.raises(InputError, match="no examination is known"):
-        likelihood.fit(given)
 
 
 def test_without_bias_click_model_ips_and_naive_model_are_one(split):

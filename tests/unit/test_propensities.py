@@ -116,15 +116,6 @@ def test_bias_is_a_list_of_names(bias):
     assert len(tt.propensities(cells(30), bias=np.array(["position", "position"])).frame()) == 3
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--swaps", "0"], ["--swaps", "9", "--estimator", "all_pairs"]]
-)
-def test_swaps_are_checked_before_the_estimate(tmp_path, monkeypatch, arguments):
-    cells(30).to_csv(tmp_path / "log.csv", index=False)
-    monkeypatch.setattr("twotowers.analysis.propensities.propensities", None)
-    assert main(["propensities", str(tmp_path / "log.csv"), *arguments]) == 2
-
-
 def test_each_estimator_that_commands_name_is_there():
     assert {*ESTIMATORS, AUTOMATIC, SEQUENTIAL} == {*defaults.ESTIMATORS}
 

@@ -47,14 +47,6 @@ def test_jobs_take_all_their_seconds_and_the_most_memory_or_it_is_unknown(tmp_pa
     assert cost(logs) == cost([*logs[1:], tmp_path / "gone.log"]) == unknown
 
 
-def test_the_librarys_messages_end_with_the_job(tmp_path):
-    logger = logging.getLogger("twotowers")
-    before = logger.level, list(logger.handlers)
-    with pytest.raises(KeyError), job_log(tmp_path / "job.log", {}):
-        raise KeyError("x")
-    assert (logger.level, logger.handlers) == before
-
-
 def test_a_failure_ends_with_its_cause_after_the_traceback(tmp_path):
     path = tmp_path / "job.log"
     with pytest.raises(InputError), job_log(path, {"rule": "parse"}):

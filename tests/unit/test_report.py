@@ -174,12 +174,6 @@ def test_a_brief_has_the_answer_of_recorded_runs(tmp_path, item, paper):
     assert "laptop, seeds 1–3" in there
 
 
-def test_a_page_says_which_data_stand_in_place_of_the_papers(tmp_path, paper):
-    assert "stands in place of" not in build(tmp_path, paper)
-    page = build(tmp_path, replace(paper, replaced={"mslr30k": "mq2008"}))
-    assert "mq2008 stands in place of mslr30k" in page
-
-
 def test_what_a_paper_file_names_must_be_there(tmp_path, paper):
     for highlight, named in (({"depth": [1]}, "depth"), ({"position": [7]}, "no row")):
         with pytest.raises(InputError, match=f"highlight: .*{named}"):

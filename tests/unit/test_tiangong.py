@@ -144,20 +144,6 @@ def test_what_is_wrong_is_named(tmp_path, good, bad, field, found):
     assert error.value.expected
 
 
-def test_the_line_is_the_end_of_the_page(tmp_path):
-    text = sessions(page(1, [result(1, 5, url="a&b"), result(2, 6, "-1")]))
-    with pytest.raises(InputError) as error:
-        read_tiangong(write(tmp_path, text))
-    assert error.value.line == text.split("\n").index("</interaction>") + 1
-
-
-def test_xml_that_is_not_well_formed(tmp_path):
-    text = sessions(page(1, [result(1, 5)]))
-    for broken in (text[:-20], text.replace("<results>", "<results"), "no XML", "\0\1\2"):
-        with pytest.raises(InputError, match="not well-formed"):
-            read_tiangong(write(tmp_path, broken))
-
-
 @pytest.mark.parametrize(
     "declaration",
     [
@@ -169,10 +155,3 @@ def test_document_types_are_refused(tmp_path, declaration):
     text = sessions(page(1, [result(1, 5)])).replace("<root>", declaration + "\n<root>")
     with pytest.raises(InputError, match="declares a document type"):
         read_tiangong(write(tmp_path, text))
-
-
-def test_no_file_and_no_result(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        read_tiangong(tmp_path / "none.xml")
-    with pytest.raises(InputError, match="holds no result"):
-        read_tiangong(write(tmp_path, f"<root>{result(1, 5)}</root>"))

@@ -126,14 +126,6 @@ def test_without_bots_the_curve_is_that_of_people(tmp_path, capsys):
     assert tt.read_log(log, bots="drop").seen["pages_of_bots"] == 4000 - people.pages
 
 
-def test_bad_choices_are_refused():
-    with pytest.raises(tt.InputError, match="bots"):
-        tt.read_log(rows(pages=50), bots="dorp")
-    counted = rows(pages=50).groupby(["query", "document", "position"], as_index=False)["clicks"]
-    with pytest.raises(tt.InputError, match="counted"):
-        tt.read_log(counted.sum().assign(impressions=50), bots="drop").count()
-
-
 def diagnosed(log: pd.DataFrame, **how) -> tuple[tt.Diagnosis, str]:
     found = tt.diagnose(tt.read_log(log, **how))
     return found, str(found)

@@ -157,27 +157,6 @@ def test_what_are_no_annotations(tmp_path, columns, message):
         read_annotations(written(tmp_path / "annotations.parquet", columns))
 
 
-def test_an_empty_annotations_file(tmp_path):
-    schema = pa.schema(
-        {"features": pa.list_(pa.list_(pa.float32())), "labels": pa.list_(pa.int8())}
-    )
-    pq.write_table(schema.empty_table(), tmp_path / "annotations.parquet")
-    with pytest.raises(InputError, match="there is no query"):
-        read_annotations(tmp_path / "annotations.parquet")
-
-
-def test_the_error_names_the_file_and_its_own_row(tmp_path, monkeypatch):
-    monkeypatch.setattr("twotowers.logs.formats.vectors.ROWS", 2)
-    written(tmp_path / "part-0_split-0.parquet", PAGE)
-    second = written(
-        tmp_path / "part-0_split-1.parquet",
-        changed(query_doc_features=[[A, B], [B], [A, C, [1.0, 2.0]]]),
-    )
-    with pytest.raises(InputError, match="row 3: a vector of 2 numbers") as error:
-        list(read(tmp_path / "part-*.parquet").batches)
-    assert str(second) in str(error.value)
-
-
 # Their own file.
 
 
