@@ -151,6 +151,21 @@ class Rows:
         self.check(good, field, lambda at: value_text(column[at]), expected)
         return numbers.astype(np.int64)
 
+    def runs(self, column: pa.Array, field: str, expected: str, *, others: str) -> np.ndarray:
+        """The first row of each run of equal values. None is missing, or returns after others.
+
+        `others` are the other values, in words.
+        """
+        runs = pc.run_end_encode(column)
+        starts, own = np.append(0, runs.run_ends.to_numpy()[:-1]), runs.values
+        replace(self, number=starts).check(
+            ~own.to_pandas().duplicated().to_numpy(),
+            field,
+            lambda at: f"{str(own[at])[:40]} was there before other {others}",
+            expected,
+        )
+        return starts
+
     def numbers(
         self,
         values: pa.Array,
