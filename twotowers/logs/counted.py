@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from twotowers.files.blocks import blocks as pieces
 from twotowers.files.blocks import in_order
 from twotowers.files.tables import write_batches
 from twotowers.logs.frames import PANDAS, Native, native
@@ -217,7 +220,9 @@ def key_of(columns: Mapping[str, np.ndarray], ids: Mapping[str, Ids]) -> np.ndar
         if width * ids[name].size >= WIDEST:
             distinct, key = np.unique(key, return_inverse=True)
             width = len(distinct)
-        key, width = key * ids[name].size + each, width * ids[name].size
+        key *= ids[name].size
+        key += each
+        width *= ids[name].size
     return key
 
 
@@ -264,32 +269,48 @@ def marked(
     blocks: Sequence[Block], columns: Columns, low: int, high: int, number: int
 ) -> np.ndarray:
     """Keys from `low` to below `high`, so many, times two, and one more of a click."""
+    shown = sum(len(each.click) for each in blocks)
 
     def some(block: Block) -> np.ndarray:
         own = block_keys(block, columns)
-        inside = (own >= low) & (own < high)
-        return 2 * own[inside] + block.click[inside]
+        own *= 2
+        own += block.click
+        return own if number == shown else own[(own >= 2 * low) & (own < 2 * high)]
 
     keys, end = np.empty(number, np.int64), 0
-    for own in in_order(some, list(blocks), cells=sum(len(each.click) for each in blocks)):
+    for own in in_order(some, list(blocks), cells=shown):
         keys[end : end + len(own)] = own
         end += len(own)
     return keys
 
 
 def run_lengths(keys: np.ndarray, columns: Columns) -> Part:
-    """The counts of such keys, by sorting them in place."""
+    """The counts of such keys, which are sorted in place, or addressed directly if they are few."""
+    width = prod(ids.size for ids, _ in columns.values())
+    if 2 * width <= len(keys):
+        others, clicks = np.bincount(keys, minlength=2 * width).reshape(-1, 2).T
+        key = np.flatnonzero(others + clicks)
+        return _numbers(key, columns), (others + clicks)[key], clicks[key]
     keys.sort()
-    click, new = np.empty(len(keys), bool), np.ones(len(keys), bool)
-    np.bitwise_and(keys, 1, out=click, casting="unsafe")
-    keys >>= 1
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    starts = np.flatnonzero(new)
-    shown = np.diff(starts, append=len(keys))
-    clicks = np.add.reduceat(click, starts, dtype=np.int64) if len(keys) else shown
-    key = keys[starts]
-    del keys  # They are many more.
-    return _numbers(key, columns), shown, clicks
+    # Pieces end between runs, so that each is counted by itself.
+    ends = [some.start for some in pieces(len(keys))][1:]
+    ends = [0, *np.searchsorted(keys, keys[ends] & ~1), len(keys)]
+    runs = [keys[start:end] for start, end in pairwise(ends)]
+    del keys  # They are many more than what is left.
+    parts = [*in_order(lambda some: _counted(some, columns), runs, cells=ends[-1])]
+    del runs
+    whole = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
+    shown, clicks = (whole.pop(name).astype(np.int64) for name in COUNTS)
+    return whole, shown, clicks
+
+
+def _counted(keys: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
+    """The counts of sorted keys."""
+    click, keys = keys & 1, keys >> 1
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    counts = np.diff(starts, append=len(keys)), np.add.reduceat(click, starts)
+    own = (each.astype(np.int32) for each in counts)
+    return {**_numbers(keys[starts], columns), **dict(zip(COUNTS, own, strict=True))}
 
 
 def count_cells(columns: Mapping[str, Any], seen: Mapping[str, int]) -> pa.Table:
