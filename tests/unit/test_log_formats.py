@@ -305,7 +305,7 @@ WRONG = [
     ("rows", "s,7,a,0,1\n", "position", "row 1: '0' was found"),
     ("rows", "s,7,a,1.5,1\n", "position", "row 1: '1.5' was found"),
     ("rows", "s,7,a,1,0\ns,7,b,1,0\n", "position", "row 2: 1 is the position of two rows"),
-    ("rows", "s,7,a,1,0\ns,8,b,2,0\n", "query", "row 1: its page has the queries 7 and 8"),
+    ("rows", "s,7,a,1,0\ns,8,b,2,0\n", "query", "row 2: 8 and 7 on one page"),
     ("rows", "s,7,a,1,0\nt,7,b\n", None, "Expected 5 columns, got 3"),
     ("rows", ",7,a,1,0\n", "session", "row 1: a value is missing"),
     ("rows", "s,,a,1,0\n", "query", "row 1: a value is missing"),

@@ -350,7 +350,7 @@ def test_all_faults_of_a_layout_are_in_one_refusal(log, tmp_path, capsys):
     assert "1.000  reference" in printed
     rows.to_csv(path, index=False)
     _, printed = said(capsys, "propensities", path)
-    assert "a session has several queries" in printed
+    assert "of which 'session_id' has several" in printed
     assert "positions count from 0" in printed
     assert tried(printed, capsys)[0] == 0
 

@@ -44,7 +44,7 @@ class Portions:
         self.pairs = key_of(pairs.columns, pairs.ids)[pairs.clicks > 0]
         self.names = factors.table().select(bias).to_pandas()
         self.shown = factors.impressions.astype(float)
-        self.seconds = None  # of each number of the column of times
+        self.seconds: np.ndarray | None = None  # of each number of the column of times
         if TIME in held.ids:
             self.seconds = seconds_of(held.ids[TIME].take(np.arange(held.ids[TIME].size)), log)
         # Numbers of queries between portions that memory holds.

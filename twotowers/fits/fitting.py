@@ -175,6 +175,7 @@ def fit_click_model(
     statistics, pairs, longest, rates = reduced(log, name, model, positions)
     if known == RATE:
         known = rate_prior(model, rates)
+    assert isinstance(known, Prior)
     estimate = estimator(statistics, prior=known)
     return Fit(name, model, longest, estimate, pairs, log.kind, log=log)
 

@@ -21,7 +21,7 @@ from twotowers.logs.layouts import Layout, all_wrong, parts_of, recognised
 from twotowers.logs.log import Block, Further, Log
 from twotowers.logs.numbering import Ids
 from twotowers.logs.opening import FORMATS, open_log
-from twotowers.logs.sessions import OWN, TIME, Stream
+from twotowers.logs.sessions import OWN, TIME, Stream, Unsorted
 from twotowers.logs.strays import left_out
 from twotowers.logs.unusual import unusual
 from twotowers.randomness import stream
@@ -119,7 +119,11 @@ class ClickLog(Log):
         how = {"texts": texts, "memory": self.memory}
         kind: Any = Counts if self.counted else Log
         try:
-            held = kind.of_batches(stream.batches, **how)
+            try:
+                held = kind.of_batches(stream.batches, **how)
+            except Unsorted:
+                stream = open_log(self.source, **self.reading(columns), together=False)
+                held = kind.of_batches(stream.batches, **how)
         except Mixed as error:
             raise InputError(error.found, path=self.source, expected=error.expected) from None
         except InputError as error:

@@ -75,6 +75,10 @@ class Stream:
     ordered: bool = False
 
 
+class Unsorted(Exception):
+    """Rows of a page are apart, or those of several pages together: they have to be sorted."""
+
+
 def write_sessions(
     path: str | Path, batches: Iterable[pa.RecordBatch | pa.Table], seen: Mapping | None = None
 ) -> int:

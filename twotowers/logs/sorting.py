@@ -8,7 +8,7 @@ that row.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -22,15 +22,9 @@ MADE = ("row", "clicks", "place")
 """Columns that the statements make anew."""
 GROUPS = """
 CREATE TABLE groups AS
-SELECT
-    {keys},
-    min(row) AS start,
-    count(*) > count(DISTINCT {place}) AS repeats,
-    min({query}) AS low,
-    max({query}) AS high
+SELECT {keys}, min(row) AS start, count(*) > count(DISTINCT {place}) AS repeats
 FROM shown GROUP BY {keys}
 """
-VISITS = "SELECT start, low, high FROM groups WHERE low <> high ORDER BY start LIMIT 1"
 RUNS = """
 CREATE TABLE runs AS
 WITH marked AS (
@@ -96,19 +90,12 @@ ORDER BY page, place, row
 
 
 def sorted_rows(
-    rows: Iterable[pa.RecordBatch],
-    keys: Sequence[str],
-    *,
-    query: str,
-    visit: Sequence[str],
-    ranked: bool,
-    path: object,
-) -> Generator[pa.Table]:
+    rows: Iterable[pa.RecordBatch], keys: Sequence[str], *, ranked: bool, path: object
+) -> Iterator[pa.Table]:
     """The rows, page by page, with `page`, a number per page in the order in which pages begin.
 
     They have the key columns, `document`, `clicks` and `place` (int64; null without positions), and
-    `row` (int64), which rises. `query` is the column of these; if the key may be that of a visit,
-    `visit` has its name and that of queries in the file. `ranked`: whether there are positions.
+    `row` (int64), which rises. `ranked`: whether there are positions.
     """
     from twotowers.logs.warehouse import database, execute
 
@@ -118,17 +105,9 @@ def sorted_rows(
         names = [name for name in connection.table("shown").columns if name not in MADE]
         words = {
             "keys": ", ".join(keys), "columns": ", ".join(names), "ranked": str(ranked).lower(),
-            "place": "place" if ranked else "document", "mixed": MIXED, "query": query,
+            "place": "place" if ranked else "document", "mixed": MIXED,
         }  # fmt: skip
         connection.execute(GROUPS.format(**words))
-        for row, low, high in connection.execute(VISITS).fetchall() if visit else ():
-            raise InputError(
-                f"row {row + 1}: its page has the queries {low} and {high}",
-                path=path,
-                field="query",
-                expected=f"one value per page, of which {visit[0]!r} has several",
-                settings={"page": list(visit)},
-            )
         connection.execute(RUNS.format(**words))
         for mixed, row in connection.execute(UNORDERED.format(**words)).fetchall():
             if not (ranked and mixed):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from twotowers.errors import InputError, check_choice, check_names, check_range
 from twotowers.files.artefacts import Source, files_of
-from twotowers.files.batches import placed_batches
+from twotowers.files.batches import read_batches
 from twotowers.files.columns import LONGEST, Rows, check_ids, whole_runs
-from twotowers.logs.counted import alike
 from twotowers.logs.layouts import named
-from twotowers.logs.sessions import OWN, TIME, Stream, conform
+from twotowers.logs.sessions import OWN, TIME, Stream, Unsorted, conform
 from twotowers.logs.sorting import sorted_rows
 from twotowers.logs.strays import Tally
 
@@ -28,8 +28,6 @@ MEAN = "; a mean position tells nothing, but clicks and impressions at each posi
 TELLING = 20
 """Clicks, all of them at the lowest position where nothing else is, that are no chance."""
 IDS = ("query", "document")
-SORTED = ("document", "clicks", "place", "row")
-"""Columns that `sorted_rows` knows."""
 
 
 def read(
@@ -41,9 +39,10 @@ def read(
     first: int = 1,
     gaps: str = "keep",
     repeats: str = "drop",
+    together: bool = True,
     keys: bool = False,
 ) -> Stream:
-    """Read csv, parquet or feather files, a row per document shown, in any order.
+    """Read csv, parquet or feather files, a row per document shown.
 
     Rows with the same value in the column `session`, or in those of `page`, are a result page, or
     several if positions start again (`twotowers.logs.sorting`). Columns of a csv file are text
@@ -55,6 +54,8 @@ def read(
         first: the number of the first position.
         gaps: where positions are missing, 'keep' those of the others, 'close' to number the
             documents of a page anew, or 'error'.
+        together: whether the rows of a page follow each other. `Unsorted` is raised if they do not;
+            with False, the rows are sorted.
     """
     check_choice(gaps, GAPS, field="gaps")
     check_range(first, field="first", low=0, high=LONGEST, whole=True)
@@ -63,128 +64,152 @@ def read(
     if page:
         check_names(page, field="page")
     rows = _Rows(path, named_in, list(page), list(bias), first, gaps, tally, keys)
-    return Stream(rows.batches(), tally.seen)
+    return Stream(rows.batches(together), tally.seen)
 
 
 class _Rows:
-    """Sorts rows into pages."""
+    """Cuts rows into pages."""
 
     def __init__(self, path, named_in, page, bias, first, gaps, tally, keep):
         self.path, self.named_in, self.page, self.bias = path, named_in, page, bias
-        self.first, self.gaps, self.tally, self.keep = first, gaps, tally, keep
-        self.names, self.time = next(iter(named_in.values())), None
+        self.first, self.gaps, self.tally = first, gaps, tally
+        self.keep, self.time = keep, None
+        self.names = next(iter(named_in.values()))
         inner = {"session", "document", "position", "clicks", *bias}
         self.per_page = [name for name in self.names if name not in inner]
-        # The columns of the file that tell pages apart.
-        self.keys = {OWN + key: key for key in page or [self.names["session"]]}
-        self.columns = [*self.per_page, *bias, *self.keys]
-        self.made = {name: f"c{number}" for number, name in enumerate(self.columns)}
+        self.rows = Rows(path)  # the current ones
+        self.sessions = [np.zeros(0, np.int64)]  # hashes of all so far
+        self.sorted = False
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The pages, in the order in which they begin."""
+    def batches(self, together: bool) -> Iterator[pa.RecordBatch]:
+        if not together:
+            yield from self._sorted()
+            return
+        for file, names in self.named_in.items():
+            self.names = names
+            yield from self._of_file(file)
+        if not pd.Index(np.concatenate(self.sessions)).is_unique:
+            raise Unsorted
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of the file that tell pages apart."""
+        return self.page or [self.names["session"]]
+
+    def _of_file(self, path) -> Iterator[pa.RecordBatch]:
+        waits = False
+
+        def starts(table: pa.Table, rows: Rows) -> np.ndarray:
+            nonlocal waits
+            self._check_keys(table, rows)
+            new = np.zeros(len(table), bool)
+            new[:1] = True
+            for key in self.keys:
+                column = table[key]
+                new[1:] |= pc.not_equal(column.slice(1), column.slice(0, len(table) - 1)).to_numpy()
+            starts_here = np.flatnonzero(new)
+            own = table.select(self.keys).take(pa.array(starts_here[int(waits) :]))
+            own = own.to_pandas(ignore_metadata=True)
+            number = pd.util.hash_pandas_object(own, index=False).to_numpy().view(np.int64)
+            if not pd.Index(number).is_unique:
+                raise Unsorted
+            self.sessions.append(number)
+            waits = True
+            return starts_here
+
+        for rows, table, at in whole_runs(self._tables(path), starts, path, "session", "page"):
+            self.rows = rows
+            yield self._pages(table, at)
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns of the file that are read. One of them may be two of ours."""
+        return list(dict.fromkeys([*self.names.values(), *self.keys]))
+
+    def _tables(self, path) -> Iterator[pa.Table]:
+        self.tally.path = path
+        for batch in read_batches(path, self.wanted):
+            yield pa.Table.from_batches([batch])
+
+    def _check_keys(self, table: pa.Table, rows: Rows) -> None:
+        for key in self.keys:
+            rows.present(table[key], key if self.page else "session", "an id of the page")
+
+    def _sorted(self) -> Iterator[pa.RecordBatch]:
+        """The pages of all files, whose rows are in any order."""
+        self.sorted = True
+
+        def numbered() -> Iterator[pa.RecordBatch]:
+            total, kinds = 0, None
+            for path, named_here in self.named_in.items():
+                self.names, self.rows = named_here, Rows(path)
+                for table in self._tables(path):
+                    self._check_keys(table, self.rows)
+                    clicks = self.rows.whole(self._flat(table, "clicks"), "clicks")
+                    place = pa.nulls(len(table), pa.int64())
+                    if "position" in self.names:
+                        place = pa.array(self._positions(table, clicks > 0))
+                    both = enumerate(table.columns)
+                    columns = {f"c{number}": each.combine_chunks() for number, each in both}
+                    columns |= {
+                        "document": self._flat(table, "document"),
+                        "clicks": pa.array(clicks),
+                        "place": place,
+                        "row": pa.array(np.arange(total, total + len(table))),
+                    }
+                    batch = pa.RecordBatch.from_pydict(columns)
+                    kinds = kinds or batch.schema
+                    yield batch.cast(kinds)
+                    total += len(table)
+                    self.rows = Rows(path, self.rows.before + len(table))
+
+        keys = [f"c{self.wanted.index(key)}" for key in self.keys]
+        ranked = "position" in self.names
+        tables = sorted_rows(numbered(), keys, ranked=ranked, path=self.path)
 
         def starts(table: pa.Table, _: Rows) -> np.ndarray:
             return np.flatnonzero(np.diff(table["page"].to_numpy(), prepend=-1))
 
-        names = [*self.made.values(), *SORTED]
-        rows = (
-            pa.RecordBatch.from_arrays(batch.columns, names=names)
-            for batch in alike(self._checked())
-        )
-        tables = sorted_rows(
-            rows,
-            [self.made[name] for name in self.keys],
-            query=self.made["query"],
-            visit=() if self.page else [self.names["session"], self.names["query"]],
-            ranked="position" in self.names,
-            path=self.path,
-        )
-        with closing(tables):
-            for _, table, at in whole_runs(tables, starts, self.path, "session", "page"):
-                yield self._pages(table, at)
-
-    def _checked(self) -> Iterator[pa.RecordBatch]:
-        """The rows of all files, with `columns` and `SORTED`."""
-        total = 0
-        for path, names in self.named_in.items():
-            theirs = {**names, **self.keys}
-            for rows, batch in placed_batches(path, [*theirs.values()]):
-                given = {ours: batch[name] for ours, name in theirs.items()}
-                for name, key in self.keys.items():
-                    field = key if self.page else "session"
-                    rows.present(given[name], field, "an id of the page")
-                own = [name for name in self.columns if name in given]
-                for name in ("document", *own):
-                    if name not in ("user", TIME):
-                        rows.present(given[name], name, "a value per row")
-                for name in IDS:
-                    check_ids(given[name].type, name, path)
-                clicks = rows.whole(given["clicks"], "clicks")
-                place = pa.nulls(len(batch), pa.int64())
-                if "position" in given:
-                    place = pa.array(self._positions(given["position"], clicks > 0, rows))
-                row = pa.array(np.arange(total, total + len(batch)))
-                total += len(batch)
-                columns = [given[name] for name in (*own, "document")]
-                yield pa.RecordBatch.from_arrays(
-                    [*columns, pa.array(clicks), place, row], names=[*own, *SORTED]
-                )
-
-    def _positions(self, column: pa.Array, clicked: np.ndarray, rows: Rows) -> np.ndarray:
-        """[rows] positions as the file has them."""
-        expected = f"a whole number from {self.first} on"
-        rows.present(column, "position", "a position per row; leave out rows without one")
-        position = rows.whole(column, "position", 0, MEAN)
-        lowest = position == position.min()
-        if clicked.sum() >= TELLING and not lowest.all() and np.array_equal(lowest, clicked):
-            raise InputError(
-                f"all {clicked.sum():,} clicks are at position {position.min()}, and no other row",
-                path=rows.path,
-                field="position",
-                expected="the position at which a clicked document was shown",
-            )
-        rows.check(
-            position >= self.first,
-            "position",
-            lambda at: f"{column[at].as_py()!r} was found",
-            f"{expected}; or first=0, if positions count from 0",
-            {"first": 0},
-        )
-        return position
+        for _, table, at in whole_runs(tables, starts, self.path, "session", "page"):
+            self.rows = Rows(self.path, 0, table["row"].to_numpy())
+            columns = dict(zip(self.wanted, table.columns, strict=False))
+            columns |= {self.names["clicks"]: table["clicks"]}
+            columns |= {self.names["position"]: table["place"]} if ranked else {}
+            yield self._pages(pa.table(columns), at)
 
     def _pages(self, table: pa.Table, starts: np.ndarray) -> pa.RecordBatch:
-        rows = Rows(self.path, 0, table["row"].to_numpy())
-        made = {**self.made, "documents": "document"}
-        flat = {name: table[own].combine_chunks() for name, own in made.items()}
-        pages = {name: self._of_page(flat[name], name, starts, rows) for name in self.per_page}
-        for name in self.keys if self.keep else ():
-            pages[name] = flat[name].take(pa.array(starts))
-        clicked = self.tally.numbers(table["clicks"].to_numpy(), rows.name)
-        inside = {"documents": flat["documents"], "clicks": pa.array(clicked)}
-        inside |= {name: flat[name] for name in self.bias}
-        if TIME in inside:
-            inside[TIME] = rows.present(self._times(inside[TIME], starts), TIME, "a value per row")
-        if "position" in self.names and self.gaps != "close":
-            inside["position"] = self._places(table["place"].to_numpy(), starts, rows)
+        page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(table)))
+        pages = {name: self._of_page(table, name, starts, page) for name in self.per_page}
+        for key in self.keys if self.keep else ():
+            pages[OWN + key] = table[key].combine_chunks().take(pa.array(starts))
+        clicks = self.rows.whole(self._flat(table, "clicks"), "clicks")
+        order, places = self._order(table, page, clicks > 0)
+        clicked = self.tally.numbers(clicks, self.rows.name)
         offsets = pa.array(np.append(starts, len(table)), pa.int32())
-        pages |= {name: pa.ListArray.from_arrays(offsets, each) for name, each in inside.items()}
+
+        def lists(values: pa.Array) -> pa.ListArray:
+            return pa.ListArray.from_arrays(offsets, values.take(pa.array(order)))
+
+        pages["documents"] = lists(self._flat(table, "document"))
+        pages["clicks"] = lists(pa.array(clicked))
+        inside = {name: self._flat(table, name) for name in self.bias}
+        if TIME in inside:
+            inside[TIME] = self._times(inside[TIME], starts)
+        pages |= {name: lists(each) for name, each in inside.items()}
+        if places is not None:
+            pages["position"] = lists(pa.array(places.astype(np.int32)))
+            missing = np.maximum.reduceat(places, starts) > np.diff(starts, append=len(table))
+            if missing.any():
+                self.tally.add("pages_missing_positions", int(missing.sum()))
+        for name, each in {"document": self._flat(table, "document"), **inside}.items():
+            self.rows.present(each, name, "a value per row")
+        for name in IDS:
+            check_ids(self._flat(table, name).type, name, self.path)
         self.tally.seen["pages"] += len(starts)
         return conform(pa.RecordBatch.from_pydict(pages), self.path)
 
-    def _of_page(self, column: pa.Array, name: str, starts: np.ndarray, rows: Rows) -> pa.Array:
-        """The one value of each page."""
-        page = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(column)))
-        found = column.take(pa.array(starts))
-        if name == "user":
-            found = self.tally.users(found)
-            column = pc.coalesce(column, found.take(pa.array(page)))
-        rows.check(
-            pc.equal(column, found.take(pa.array(page))),
-            name,
-            lambda at: f"{column[at]} and {found[page[at]]} on one page",
-            "one value per page",
-        )
-        return found
+    def _flat(self, table: pa.Table, name: str) -> pa.Array:
+        return table[self.names[name]].combine_chunks()
 
     def _times(self, times: pa.Array, starts: np.ndarray) -> pa.Array:
         """The times of rows; where one is missing, that of the row before."""
@@ -197,17 +222,71 @@ class _Rows:
         self.time = times.slice(max(len(times) - 1, 0))
         return times
 
-    def _places(self, position: np.ndarray, starts: np.ndarray, rows: Rows) -> pa.Array:
-        """The positions of rows, from 1."""
-        lengths = np.diff(starts, append=len(position))
-        expected = np.arange(len(position)) - np.repeat(starts, lengths) + self.first
+    def _of_page(self, table, name: str, starts: np.ndarray, page: np.ndarray) -> pa.Array:
+        """The one value of each page."""
+        column = self._flat(table, name)
+        if name == "user":
+            found = self.tally.users(column.take(pa.array(starts)))
+            column = pc.coalesce(column, found.take(pa.array(page)))
+        else:
+            self.rows.present(column, name, "a value per row")
+            found = column.take(pa.array(starts))
+        visit = name == "query" and not self.page
+        both = [self.names[each] for each in ("session", "query")] if visit else []
+        self.rows.check(
+            pc.equal(column, found.take(pa.array(page))),
+            name,
+            lambda at: f"{column[at]} and {found[page[at]]} on one page",
+            "one value per page" + (f", of which {both[0]!r} has several" if visit else ""),
+            {"page": both} if visit else None,
+        )
+        return found
+
+    def _positions(self, table: pa.Table, clicked: np.ndarray) -> np.ndarray:
+        """[rows] positions as the file has them."""
+        column, expected = self._flat(table, "position"), f"a whole number from {self.first} on"
+        self.rows.present(column, "position", "a position per row; leave out rows without one")
+        position = self.rows.whole(column, "position", 0, MEAN)
+        lowest = position == position.min()
+        if clicked.sum() >= TELLING and not lowest.all() and np.array_equal(lowest, clicked):
+            raise InputError(
+                f"all {clicked.sum():,} clicks are at position {position.min()}, and no other row",
+                path=self.rows.path,
+                field="position",
+                expected="the position at which a clicked document was shown",
+            )
+        self.rows.check(
+            position >= self.first,
+            "position",
+            lambda at: f"{column[at].as_py()!r} was found",
+            f"{expected}; or first=0, if positions count from 0",
+            {"first": 0},
+        )
+        return position
+
+    def _order(
+        self, table: pa.Table, page: np.ndarray, clicked: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The rows, ordered by page and position; and [rows] positions from 1, if they are kept."""
+        rows = np.arange(len(table))
+        if "position" not in self.names:
+            document = pd.factorize(self._flat(table, "document").to_pandas())[0]
+            again = pd.Series(page * (len(rows) + 1) + document).duplicated()
+            if self.page and again.any() and not self.sorted:
+                raise Unsorted
+            return rows, None
+        position = self._positions(table, clicked)
+        order = np.lexsort([position, page])
+        sorted_position = position[order]
+        again = (np.diff(sorted_position, prepend=-1) == 0) & (np.diff(page, prepend=-1) == 0)
+        if again.any() and not self.sorted:
+            raise Unsorted
         if self.gaps == "error":
-            rows.check(
-                position == expected,
+            expected = rows - np.flatnonzero(np.diff(page, prepend=-1))[page] + self.first
+            replace(self.rows, number=order).check(
+                sorted_position == expected,
                 "position",
-                lambda at: f"{position[at]} was found where {expected[at]} should be",
+                lambda at: f"{sorted_position[at]} was found where {expected[at]} should be",
                 f"positions {self.first}, {self.first + 1}, ... on a page; or gaps='keep'",
             )
-        last = starts + lengths - 1
-        self.tally.add("pages_missing_positions", int((position > expected)[last].sum()))
-        return pa.array((position - self.first + 1).astype(np.int32))
+        return order, None if self.gaps == "close" else (position - self.first + 1)
