@@ -48,15 +48,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from scipy.special import xlog1py, xlogy
 
 from twotowers.errors import InputError
 from twotowers.files.blocks import blocks, in_order
 from twotowers.fitting.duplicates import DuplicateGroups
 from twotowers.fitting.information import Intervals, intervals
-from twotowers.fitting.prior import NOTHING, Prior
+from twotowers.fitting.prior import NOTHING, Prior, shares_of
 from twotowers.fitting.statistics import Statistics
 from twotowers.fitting.steps import EMState
-from twotowers.models.protocol import of_documents
+from twotowers.models.protocol import CELLS, of_documents
 
 ROUNDING = 1e-10
 """Largest relative fall of a log-likelihood that counts as rounding."""
@@ -128,6 +129,8 @@ def fit_counts(statistics: Statistics, *, prior: Prior = NOTHING) -> Estimate:
     The module's docstring has the formula and an example. PyClick's prior is 2 trials with a
     success.
     """
+    if statistics.model.statistics == CELLS:
+        return _rates(statistics, prior)
     problem = EMState(statistics, prior)
     nothing = np.full(problem.size, np.nan)
     totals = problem.totals(nothing)
@@ -135,6 +138,22 @@ def fit_counts(statistics: Statistics, *, prior: Prior = NOTHING) -> Estimate:
     history = np.array([problem.objective(found)])
     parameters, trials = problem.split(found), problem.split(totals[1])
     return Estimate(parameters, trials, history, True, prior, lambda: statistics)
+
+
+def _rates(statistics: Statistics, prior: Prior) -> Estimate:
+    """The same for a model of cells. It has one part, whose trials are impressions."""
+    ((part, index),) = statistics.index.items()
+    often = statistics.number[:, None] * statistics.where
+    clicks, shown = (
+        np.bincount(index.ravel(), each.ravel(), statistics.sizes[part])
+        for each in (often * statistics.clicks, often)
+    )
+    successes, trials = clicks + prior.of(part)[0], shown + prior.of(part)[1]
+    rate = shares_of(successes, trials)
+    known = np.where(trials > 0, rate, 0)
+    likelihood = xlogy(successes, known) + xlog1py(trials - successes, -known)
+    history = np.array([likelihood.sum()])
+    return Estimate({part: rate}, {part: shown}, history, True, prior, lambda: statistics)
 
 
 def fit_em(

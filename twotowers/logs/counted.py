@@ -185,32 +185,26 @@ def write_counts(path: str | Path, portions: Iterable[Counts], seen: Mapping[str
     return write_batches(path, batches, group=GROUP, seen=seen)
 
 
-def alike(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches; raises `Mixed` where their columns change."""
-    row, schema = 0, None
+def gathered(batches: Iterable[pa.RecordBatch], empty: pa.Schema) -> Iterator[pa.Table]:
+    """The batches, so many together that about `SIZE` documents are shown; at least one table."""
+    waiting: list[pa.RecordBatch] = []
+    size, row, schema = 0, 0, None
     for batch in batches:
         schema = schema or batch.schema
         if batch.schema != schema:
             problem = f"row {row + 1}: the columns are {described(batch.schema)} from here on"
             raise Mixed(problem, f"{described(schema)}, as before")
         row += len(batch)
-        yield batch
-
-
-def gathered(batches: Iterable[pa.RecordBatch], empty: pa.Schema) -> Iterator[pa.Table]:
-    """The batches, so many together that about `SIZE` documents are shown; at least one table."""
-    waiting: list[pa.RecordBatch] = []
-    size, none = 0, True
-    for batch in alike(batches):
         waiting.append(batch)
         lists = "documents" in batch.schema.names
         size += len(batch["documents"].values) if lists else len(batch)
-        none = False
         if size >= SIZE:
             yield pa.Table.from_batches(waiting)
             waiting, size = [], 0
-    if waiting or none:
-        yield pa.Table.from_batches(waiting) if waiting else empty.empty_table()
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+    if schema is None:
+        yield empty.empty_table()
 
 
 def key_of(columns: Mapping[str, np.ndarray], ids: Mapping[str, Ids]) -> np.ndarray:
