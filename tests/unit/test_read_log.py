@@ -299,6 +299,27 @@ def test_relevance_with_satisfaction_is_the_product(rows):
     assert (found["high"] <= 1).all()
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_no_writer_replaces_the_log_itself(rows, tmp_path, ending):
+    path = tmp_path / f"log.{ending}"
+    rows.to_csv(path, index=False) if ending == "csv" else rows.to_parquet(path)
+    before, log = path.read_bytes(), tt.read_log(path)
+    fitted = tt.fit(log, "pbm")
+    writers = [
+        tt.propensities(log).write,
+        tt.diagnose(log).propensities.write,
+        tt.weights(log).write,
+        lambda path: tt.weights(log).write(path, per="position"),
+        lambda path: fitted.judgments().write(path, "csv"),
+        *([fitted.save] if ending == "parquet" else []),
+    ]
+    for write in writers:
+        with pytest.raises(tt.InputError, match="is the log itself"):
+            write(path)
+        assert path.read_bytes() == before
+        write(tmp_path / f"other.{ending}")
+
+
 def test_a_part_of_a_log(rows):
     parts = tt.read_log(rows).split({"train": 0.8, "test": 0.2}, seed=1)
     assert (parts["train"].pages, parts["test"].pages) == (160, 40)
