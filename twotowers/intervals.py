@@ -86,7 +86,7 @@ def effective_clusters(steps: np.ndarray) -> np.ndarray:
 
 
 def single(steps: np.ndarray, value: float) -> Tested:
-    """Test by t whether a value is 0. The squares of `steps` [queries] add up to its variance."""
+    """The t-test that a value is 0. Its variance is the sum of the squares of `steps` [queries]."""
     error = float(np.sqrt((steps**2).sum()))
     if not error > 0:
         return Tested(reason="no query tells of it")

@@ -50,7 +50,7 @@ def pages_of(found: Pages) -> Counter:
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("shared", [False, True])
 def test_distinct_pages_are_those_of_a_loop(shared, gaps, times, hashed, monkeypatch):
-    """Also where the first hash of different pages is the same."""
+    """Different pages are not mixed up even if their first hashes are the same."""
     if hashed == "alike":
         hashes = arrays.page_hashes
         monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Studies, which are no fit of a log, and items: the tables and figures of a paper."""
+"""The studies of a paper, which fit no log, and its items: tables and figures."""
 
 from __future__ import annotations
 

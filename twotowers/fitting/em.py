@@ -141,7 +141,7 @@ def fit_counts(statistics: Statistics, *, prior: Prior = NOTHING) -> Estimate:
 
 
 def _rates(statistics: Statistics, prior: Prior) -> Estimate:
-    """The same for a model of cells. It has one part, whose trials are impressions."""
+    """`fit_counts` for a model of cells. Its one part has impressions as trials."""
     ((part, index),) = statistics.index.items()
     often = statistics.number[:, None] * statistics.where
     clicks, shown = (

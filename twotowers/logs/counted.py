@@ -135,8 +135,11 @@ class Counts:
         Returns:
             [rows] the number of the row's combination, from 0; and the first row of each.
         """
-        own = {name: self.columns[name] for name in by}
-        _, first, number = np.unique(key_of(own, self.ids), return_index=True, return_inverse=True)
+        key = key_of({name: self.columns[name] for name in by}, self.ids)
+        steps = np.diff(key, prepend=-1)
+        if (steps >= 0).all():  # Rows are sorted by their first columns.
+            return np.cumsum(steps > 0) - 1, np.flatnonzero(steps)
+        _, first, number = np.unique(key, return_index=True, return_inverse=True)
         return number, first
 
     def table(self) -> pa.Table:
@@ -262,7 +265,8 @@ def _numbers(keys: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
 def marked(
     blocks: Sequence[Block], columns: Columns, low: int, high: int, number: int
 ) -> np.ndarray:
-    """Keys from `low` to below `high`, so many, times two, and one more of a click."""
+    """The keys from `low` to below `high`, which are `number` many: twice each, plus one for a
+    click."""
     shown = sum(len(each.click) for each in blocks)
 
     def some(block: Block) -> np.ndarray:
@@ -279,7 +283,10 @@ def marked(
 
 
 def run_lengths(keys: np.ndarray, columns: Columns) -> Part:
-    """The counts of such keys, which are sorted in place, or addressed directly if they are few."""
+    """The counts of such keys.
+
+    They are sorted in place. If few keys are possible, they are addressed directly instead.
+    """
     width = prod(ids.size for ids, _ in columns.values())
     if 2 * width <= len(keys):
         others, clicks = np.bincount(keys, minlength=2 * width).reshape(-1, 2).T

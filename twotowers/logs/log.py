@@ -342,7 +342,7 @@ class Log:
         return {name: own[name] if name in own else known[name] for name in by}
 
     def _ranges(self, columns: Columns) -> list[tuple[int, int, int]]:
-        """Ranges of keys that memory holds: the first, the one behind the last, how many."""
+        """Ranges of keys that fit into memory: the first key, the end, and the number of rows."""
         width, most = prod(ids.size for ids, _ in columns.values()), self.memory // 16
         if self.shown <= most:
             return [(0, width, self.shown)]
