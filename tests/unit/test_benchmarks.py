@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks import clickmodels, measure, pages
+from benchmarks import clickmodels, measure, pages, traces
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import ROOT, child, peak
 from scripts.filling import filled
@@ -27,6 +27,16 @@ def here(monkeypatch, tmp_path):
     monkeypatch.setattr(measure, "subprocess", SimpleNamespace(run=run, PIPE=None))
     for module in ("__main__", "clickmodels"):
         monkeypatch.setattr(f"benchmarks.{module}.CACHE", tmp_path)
+
+
+# Traces.
+
+
+def test_a_log_is_opened_once(tmp_path):
+    path = tmp_path / "clicks.csv"
+    traces.write_log(path, 50)
+    for model in ("dctr", "pbm"):
+        assert traces.traced(["fit", "--model", model], path)["opened"] == 1
 
 
 # Measuring.

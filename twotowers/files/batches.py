@@ -192,10 +192,14 @@ def _unpacked(path: Path) -> pa.NativeFile:
     return raw if codec is None else pa.CompressedInputStream(raw, codec)
 
 
-@lru_cache(maxsize=256)
-def _text(path: Path, encoding: str, _: tuple) -> tuple[dict, tuple[str, ...]]:
-    """How a text file is written, as its beginning shows, and its columns."""
-    beginning = _unpacked(path).read(BLOCK)
+@lru_cache(maxsize=64)
+def _text(path: Path, encoding: str, _: tuple) -> tuple[dict, tuple[str, ...], list]:
+    """How a text file is written, as its beginning shows, its columns, and the file.
+
+    A file that is not packed stays open for the first who reads its rows.
+    """
+    file = _unpacked(path)
+    beginning = file.read(BLOCK)
     start = beginning[:FIRST]
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
@@ -212,15 +216,18 @@ def _text(path: Path, encoding: str, _: tuple) -> tuple[dict, tuple[str, ...]]:
     }
     if len(beginning) == BLOCK:
         beginning = beginning[: beginning.rfind(b"\n") + 1]
-    with pa.csv.open_csv(pa.BufferReader(beginning), **written) as file:
-        return written, tuple(file.schema.names)
+    with pa.csv.open_csv(pa.BufferReader(beginning), **written) as table:
+        return written, tuple(table.schema.names), [file] * file.seekable()
 
 
 def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
     about = path.stat()
     version = about.st_mtime_ns, about.st_size, about.st_ino
-    written, names = _text(path, ENCODINGS.get(str(path), "utf8"), version)
+    written, names, still_open = _text(path, ENCODINGS.get(str(path), "utf8"), version)
     yield names
+    file = still_open.pop() if still_open else _unpacked(path)
+    if file.seekable():
+        file.seek(0)
     convert = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(columns, pa.string()),
         include_columns=columns,
@@ -228,8 +235,8 @@ def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
         strings_can_be_null=True,
         null_values=[""],
     )
-    with pa.csv.open_csv(_unpacked(path), **written, convert_options=convert) as file:
-        yield from file
+    with pa.csv.open_csv(file, **written, convert_options=convert) as table:
+        yield from table
 
 
 def _json(path: Path, columns: list[str], rows: int) -> Iterator:
