@@ -88,10 +88,10 @@ def _of_queries(block: Block, low: int, high: int) -> Block:
 
 @dataclass(frozen=True, eq=False)
 class Feedback:
-    """What the order of a log's pages shows, by displays of clicked pairs.
+    """Whether ranks follow earlier clicks: what a log in its order shows of that.
 
-    `order` says where it is from: "time", "stated" (by the user), or "file", the order of the file,
-    which may be another.
+    `displays` are those of clicked pairs of a query and a document. `order` says where the order is
+    from: "time", "stated" (by the user), or "file", the order of the file, which may be another.
     """
 
     displays: Iterable[Displays]

@@ -46,7 +46,7 @@ def diagnose(options: argparse.Namespace) -> int:
 
     Prints three answers, and writes a page that needs no other file, with all of its numbers in
     a .json file beside it. docs/diagnosis.md says what is on it.
-    Ends with 0 if none of them is red, 1 if one is, 2 on bad input.
+    Ends with 0 if no answer is red, 1 if one is, 2 on bad input.
     """
     from twotowers.diagnosis import diagnose as diagnosis  # here: options need no science
     from twotowers.diagnosis.page import check_page

@@ -64,10 +64,10 @@ class Training(_Descent):
 
 
 class TowerRanker(_Descent):
-    """A ranker that is a tower, trained on labels by AdamW."""
+    """A tower of the features of a document, trained on labels by AdamW."""
 
     kind: Literal["linear", "deep"]
-    """The tower."""
+    """The tower of `twotowers.towers` with this name."""
     learning_rate: Above0
     """Of the optimiser."""
 

@@ -110,7 +110,7 @@ def fit_log_towers(
 
 
 def load_towers(path: str | Path, about: Mapping[str, Any], table: pa.Table) -> LogTowers:
-    """What `load` returns of a fit of towers."""
+    """The fit of towers that is saved at `path`, a file with the contents `about` and `table`."""
     arrays = {name: table[name][0].values for name in table.column_names}
     features, bias, pairs = None, None, pd.DataFrame(columns=[*KEYS])
     named: dict[str, Any] = {}

@@ -41,11 +41,11 @@ def fit_embedding(
 ) -> AdditiveOptimum:
     """Fit P(click) = sigmoid(gamma_d + theta_k): one logit per document, one per bias factor.
 
-    Impressions [documents, factors] may be fractions, for expected counts. A document that was
-    never or always clicked has its optimum at -inf or inf and carries no information on the bias,
-    so the fit leaves it out. The Hessian is a diagonal bordered by few columns, so a step costs
-    O(documents x factors^2). `start` [factors] of the bias logits also fixes unidentified shifts;
-    zeros if None.
+    Impressions and clicks [documents, factors] may be fractions, for expected counts. A document
+    that was never or always clicked has its optimum at -inf or inf and carries no information on
+    the bias, so the fit leaves it out. The Hessian is a diagonal bordered by few columns, so a step
+    costs O(documents x factors^2). `start` [factors] of the bias logits also fixes unidentified
+    shifts; zeros if None.
     """
     impressions, clicks = np.asarray(impressions, float), np.asarray(clicks, float)
     shown, clicked = impressions.sum(1), clicks.sum(1)

@@ -54,14 +54,17 @@ def page_arrays(
     by_id: bool = False,
     bias: Sequence[str] = (),
 ) -> Pages:
-    """All pages of a log. Pairs are numbered in the order of their first occurrence.
+    """All pages of a log as arrays [pages, positions].
 
     Args:
+        positions: of a page, at most.
         places: a bias feature with the position of each document, from 1 and rising, so that gaps
             stay; None for the positions of the log.
         cut: whether documents below the last position are left out. Otherwise they are an error.
-        by_id: whether pairs may have any order, which takes less time.
-        bias: columns of numbers that towers of places read.
+        path: where the log is from, for messages.
+        by_id: whether pairs are numbered in any order, which takes less time. Otherwise they are
+            numbered in the order of their first occurrence.
+        bias: columns of numbers that bias towers read.
     """
     if not log.pages:
         raise InputError("the log is empty", path=path)

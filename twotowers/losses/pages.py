@@ -131,9 +131,9 @@ class RegressionEM:
 
 @dataclass(frozen=True)
 class Softmax:
-    """A loss for `PageLoss`: [pages] `listwise.softmax_loss` of the relevance tower's logits.
+    """Loss of each page: `listwise.softmax_loss` of the relevance tower's logits, for `PageLoss`.
 
-    `page.given` are the weights of clicks. If it is None, each click has weight 1.
+    `page.given` has the weights of clicks. If it is None, each click has weight 1.
 
     Attributes:
         normalised, unclicked: as in `listwise.softmax_loss`.

@@ -54,8 +54,10 @@ Lanes = list[tuple[int, str]]
 def descend(task: Task, model: nnx.Module, train, validation, *own, starts=None) -> Fit:
     """Train a copy of the model per lane, with the task's settings and early stopping.
 
-    `own` are the method's parameters that may be lanes; `starts` as of
-    `twotowers.fitting.gradient.fit`.
+    Args:
+        train, validation: the objectives of the two splits, such as `split_loss` gives.
+        own: names of the method's parameters that may differ between lanes.
+        starts: [lanes, parameters of the model] where each lane starts; the model itself if None.
     """
     settings = FitSettings(**task.training)
     how: dict[str, Any] = {"seed": task.seed, "checkpoint": task.checkpoint}
