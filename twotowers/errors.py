@@ -1,7 +1,5 @@
 """The error that bad input raises. It says where, what, and what was expected."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping

@@ -12,8 +12,6 @@ query.
   (nu - J + 1) / (nu J) T^2 ~ F(J, nu - J + 1), as Tipton and Pustejovsky (2015) approximate it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ the same numbers whenever the query is asked, and nothing need be kept. The hash
 SplitMix64 (Steele, Lea and Flood 2014), once per part of the key.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

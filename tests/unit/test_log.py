@@ -15,6 +15,8 @@ IDS = {
     "small": [5, 6, 8],
     "negative": [-3, 0, 2],
     "wide": [-7, 10**15, 2**62],
+    "low": [-(2**31) - 1, -5, 0],
+    "ends of int32": [-(2**31), 0, 2**31 - 1],
     "text": ["b", "a", "é"],
 }
 BY = ["query", "document", "position", "last_click", "device"]

@@ -308,6 +308,11 @@ def test_examination_of_a_mixture_is_the_mean_of_its_models():
     np.testing.assert_allclose(np.broadcast_to(alone[1], 2), 1)
 
 
+def test_relevance_of_a_mixture_is_the_attraction_that_its_models_share():
+    parts = dict.fromkeys(("attraction", "examination", "share_1"), Chance.of(0.3))
+    assert expit(Mixed(["pbm", "dctr"]).relevance(parts)) == pytest.approx(0.3)
+
+
 def test_relevance_of_a_mixture_whose_models_share_nothing_is_the_mean_of_theirs():
     parts = dict.fromkeys(UNSHARED.parts, 0.3) | {"attraction_1": 0.2, "attraction_2": 0.7}
     relevance = UNSHARED.relevance({part: Chance.of(value) for part, value in parts.items()})

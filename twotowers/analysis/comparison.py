@@ -1,7 +1,5 @@
 """Which click model predicts held-out pages best, and by how much."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whether ranks follow past clicks in a log, and the curve that holds if they do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Is a click log identified, and what would repair it?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

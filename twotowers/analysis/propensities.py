@@ -1,7 +1,5 @@
 """How much less a document is examined at one position than at another, from a raw click log."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial

@@ -11,8 +11,6 @@
 [False, True]
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

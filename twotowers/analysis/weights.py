@@ -1,7 +1,5 @@
 """Weights of clicks, for rankers that learn from a log: one over the propensity, clipped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -25,8 +25,6 @@ was measured, the verdict and its reason are derived from it.
     'every error = .120 (position 10), .060 (position 25); the error at position 25 = .060'
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

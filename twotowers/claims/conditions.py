@@ -11,8 +11,6 @@ A condition knows how its measurement is written, so a judge returns numbers onl
 'MCC at K = 1 = .800 (temperature 0), .910 (temperature .5)'
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The kinds of data that a verdict can stand on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 SIMULATION = "simulation"

@@ -11,8 +11,6 @@ from the authors' numbers.
 ('By 0.05.', [['model', 'nDCG'], ['A', '.8000'], ['B', '.7500']])
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 

@@ -15,8 +15,6 @@
 The mean of the second lane is below 0, but two such seeds cannot tell; the second alone can.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

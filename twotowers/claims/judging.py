@@ -3,8 +3,6 @@
 `twotowers.claims.verdicts` has the rule for one claim.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -11,8 +11,6 @@ are sorted.
 Those of each annotated query and of each logged page are as Hager (2026, chapter 3) has them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -21,8 +21,6 @@ claims on this item are about the row, and that these are about no other. So two
 paper may have runs of the same setting.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from twotowers.claims.statistics import whole

@@ -4,8 +4,6 @@
 show runs that are too long to repeat.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 

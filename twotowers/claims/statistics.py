@@ -9,8 +9,6 @@ value. Published results have no seeds. Their rows have the mean (`value`), `sd`
 a row. `compare` is for means with their intervals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 

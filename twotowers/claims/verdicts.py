@@ -17,8 +17,6 @@ numbers are surely on their side of the threshold.
     'open: the gain is above .1 (holds by 1.4 standard errors; about 7 seeds would decide)'
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial

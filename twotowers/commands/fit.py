@@ -1,7 +1,5 @@
 """The command `fit`, and the options of priors."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 from typing import Any

@@ -1,7 +1,5 @@
 """The commands but `fit`: each is a function, whose text is its help, and the options it adds."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

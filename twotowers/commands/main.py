@@ -1,7 +1,5 @@
 """The command `twotowers`: what a click log can tell, and what to do with it."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import os

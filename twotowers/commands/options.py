@@ -1,7 +1,5 @@
 """What commands share: the options that say how to read a log, and printing."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -1,7 +1,5 @@
 """Find the files of a data set, download public ones, and verify them."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Reader of LETOR text: SVMlight with query ids, `<label> qid:<query> <index>:<value> ...`."""
 
-from __future__ import annotations
-
 import gzip
 from codecs import BOM_UTF8
 from io import BytesIO

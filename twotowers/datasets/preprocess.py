@@ -1,7 +1,5 @@
 """The papers' preparation of ranking data sets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

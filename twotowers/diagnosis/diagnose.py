@@ -1,7 +1,5 @@
 """Whether a click log can give propensities, and what to do with it: one page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

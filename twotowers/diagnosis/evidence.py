@@ -1,7 +1,5 @@
 """What a diagnosis measures on a log."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The numbers of a diagnosis by section; `report/templates/diagnosis.words.j2` has their words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The page of a diagnosis: numbers and rules, with the words of `diagnosis.words.j2`."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

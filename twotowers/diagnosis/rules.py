@@ -3,8 +3,6 @@
 The sentence of a message is the macro of that name in `report/templates/diagnosis.words.j2`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A class of settings derives from `Config`. Its annotations are the types, the te
 its description. Messages, the schemas for editors and the reference of all keys are made from them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

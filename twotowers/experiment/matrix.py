@@ -3,8 +3,6 @@
 Nothing here needs the classes of settings, so what only reads names of settings imports little.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import partial

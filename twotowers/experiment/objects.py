@@ -4,8 +4,6 @@ A job makes the objects again and checks nothing. An object is a mapping whose k
 class; a class or function is such a mapping without "of".
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass

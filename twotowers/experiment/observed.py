@@ -1,7 +1,5 @@
 """Logs of real users: a data set of clicks, divided into splits by chance."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

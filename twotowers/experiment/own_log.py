@@ -4,8 +4,6 @@ It is divided once, whatever the seed of a fit. A model whose clicks are indepen
 and position, is fitted to counts of the log, other models to its pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal

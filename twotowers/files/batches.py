@@ -1,7 +1,5 @@
 """Tables of any size in parquet, csv or feather, read some thousands of rows at a time."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import json

@@ -3,8 +3,6 @@
 Blocks are small enough for the processor's cache. NumPy lets threads work side by side.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Numbers for distinct rows and for values of any kind, and which came before in a stream."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """What takes its time: commands say it on the standard error, from the fifth second on."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """YAML files: plain values only, and every error with file and line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -9,8 +9,6 @@ tried are left out. The file's metadata has the name of the model, the number of
 prior.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Click models by their names."""
 
-from __future__ import annotations
-
 from twotowers.errors import InputError, check_choice
 from twotowers.experiment.components import build_model, component_of, components, find
 from twotowers.models.mixed import Mixed

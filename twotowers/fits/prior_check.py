@@ -5,8 +5,6 @@ follows it. The conditional estimate (`twotowers.fitting.conditional`) needs non
 exist, clicks do not separate what a document is worth from where it was shown, whatever the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import shorten

@@ -1,7 +1,5 @@
 """A click log as a click model reads it: reduced for a fit, and page by page for predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

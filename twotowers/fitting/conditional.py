@@ -22,8 +22,6 @@ ratios of odds. It needs clicks that are independent given pair and factor.
 What was shown where must not follow from the pair's own clicks.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 

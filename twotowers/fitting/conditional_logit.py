@@ -18,8 +18,6 @@ so M = 26 + 9 sqrt(V) misses less than a rounding error, however large the count
 covariances of c are sums of the same kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

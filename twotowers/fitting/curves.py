@@ -24,8 +24,6 @@ Users differ in how far they look. Then all clicks of a user depend on each othe
 and errors by query alone are too small (`cluster_by_user`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

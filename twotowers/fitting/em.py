@@ -41,8 +41,6 @@ each part P(part | click) and P(part | no click), by `posteriors`:
     [1.0, 0.5]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -15,8 +15,6 @@ are trained one after the other, on batches of their own.
 NumPy draws the batches. XLA would compile for seconds what NumPy does in milliseconds.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -18,8 +18,6 @@ they tell. Errors are those of the logarithm by the delta method: each estimate 
 of sums over queries.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from twotowers.errors import InputError

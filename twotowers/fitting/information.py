@@ -19,8 +19,6 @@ a success in n trials it ends at 1 - .05^(1 / n), and the standard error is 1 / 
 likelihood were a density of p.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The steps of gradient fits: what a batch changes, and what the end of an epoch decides."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial

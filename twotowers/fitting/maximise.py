@@ -1,7 +1,5 @@
 """Newton's method with backtracking, for log-likelihoods that are concave."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ depend on the start, except for shifts that the data do not identify: these keep
 Gradient fits stop early by design. These optima show what they would reach without stopping.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ Optax is imported where a name is not one of `DECAYS`, so that a configuration i
 before heavy imports. An optimiser sees a lane's parameters as one vector without layers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature

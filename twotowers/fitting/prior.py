@@ -4,8 +4,6 @@
 ((1, 5), (0.0, 0.0))
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -13,8 +13,6 @@ It is added up over several divisions, so that it hangs little on one of them. I
 to the scores of theta (Neyman 1959), and its error is clustered by query.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

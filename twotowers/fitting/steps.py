@@ -4,8 +4,6 @@
 `fitting.information` asks it what an estimate expects of the log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 

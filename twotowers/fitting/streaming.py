@@ -4,8 +4,6 @@ The steps are those of `twotowers.fitting.gradient`, on pieces of the log. A pie
 already, so its batches are one after the other.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ over layers are written out, since XLA computes them several times as fast on a 
 over an axis.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import reduce
 from operator import add

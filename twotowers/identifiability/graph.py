@@ -12,8 +12,6 @@ Line 12 of both printed algorithms records the component G_j, which was found al
 not end. The code follows the text of Appendices B.2 and B.3.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

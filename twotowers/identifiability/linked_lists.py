@@ -4,8 +4,6 @@ The construction is that of the lists that Chen et al. (2024) published (Appendi
 describe it; it was inferred from the lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

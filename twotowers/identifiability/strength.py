@@ -30,8 +30,6 @@ between bias factors, whose edges have as weights the clicks that tell the two a
     [[1.0, 2.0, 0.707, 1.0], [0.0, 1.0, 0.141, 1.0]]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

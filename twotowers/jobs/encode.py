@@ -9,8 +9,6 @@ standardised. For cross-encoders that are themselves compared, features are toke
 or of the real files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial

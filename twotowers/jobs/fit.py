@@ -1,7 +1,5 @@
 """Fit the lanes of a setting together, and measure each of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial

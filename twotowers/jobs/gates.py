@@ -4,8 +4,6 @@ Held-out clicks are reduced to their number at each position, or of each pair, s
 predictors cost next to nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from itertools import product

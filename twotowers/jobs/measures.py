@@ -3,8 +3,6 @@
 `measure` gives what every fit reports. `FURTHER` names what a setting may ask for besides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

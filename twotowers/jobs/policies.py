@@ -1,7 +1,5 @@
 """The relevance of documents to users, and the scores and ranks of a policy's ranker."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

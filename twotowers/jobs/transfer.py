@@ -4,8 +4,6 @@ A log of given lists says nothing of other documents. So trees learn from featur
 rate of each place is after division by its estimated examination (Chen et al. 2024, Appendix C.3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np

@@ -5,8 +5,6 @@ the columns split, lane columns (such as strength and temperature), query, docum
 impressions, clicks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain

@@ -8,8 +8,6 @@ rise by one from 0 or 1, a session is a column whose values do not return, and a
 values than a document.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

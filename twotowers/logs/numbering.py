@@ -4,8 +4,6 @@ Whole numbers are addressed directly: the number of an id is its distance from t
 whole numbers that are spread too far, are numbered by their rank.
 """
 
-from __future__ import annotations
-
 import tempfile
 import weakref
 from dataclasses import dataclass, field

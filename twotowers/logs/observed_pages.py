@@ -5,8 +5,6 @@ position. For these models, dividing the impressions of each cell at random is t
 the sessions. Impressions are multinomial, and the clicks among them hypergeometric.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

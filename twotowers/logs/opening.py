@@ -16,8 +16,6 @@ of the same name mean the same:
 Pages are read in the types of `twotowers.logs.sessions`. What was dropped is counted.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Iterator

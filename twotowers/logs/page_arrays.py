@@ -1,7 +1,5 @@
 """The pages of a log as arrays of one width, with query-document pairs numbered."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

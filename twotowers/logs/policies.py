@@ -1,7 +1,5 @@
 """Logging policies: how users' documents were ranked (Hager et al. 2025, Section 7)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -17,8 +17,6 @@ reader's other counts (`seen_in`), such as clicks off the page.
 The writer and the reader hold only a few row groups in memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Logs of any user, simulated page by page and streamed; and such a log in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 

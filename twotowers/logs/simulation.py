@@ -10,8 +10,6 @@ temperatures share them. Each log keeps its own distribution, and the logs of on
 comparable (common random numbers). A policy with noise in each session draws its own rankings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -6,8 +6,6 @@ a document comes again. A click in a row of its own, behind the row of its impre
 that row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Clicks that a page cannot have: on documents that it does not show, or several on one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any

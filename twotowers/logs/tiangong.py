@@ -19,8 +19,6 @@ the result was drawn ('-1': not measured). Chen et al. 2024 use both as bias fac
 and Appendix D.2).
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from array import array

@@ -17,8 +17,6 @@ of them, where users differ by a factor of mean 1 and variance v (moments of a g
 which pairs of clicks of other pages tell. Again by Benjamini and Hochberg, at `FALSE_PAGES`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """DuckDB for readers of logs: a database within a memory limit, and streams as its tables."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

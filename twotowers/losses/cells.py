@@ -4,8 +4,6 @@
 an implementation of their own here. A test compares each of these with the general one.
 """
 
-from __future__ import annotations
-
 from functools import singledispatch
 
 import jax

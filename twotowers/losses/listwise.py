@@ -3,8 +3,6 @@
 See `twotowers.losses.pointwise` for the shapes.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import jax

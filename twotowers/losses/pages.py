@@ -6,8 +6,6 @@ for the logits of its towers, and put them into the functions of `pointwise`, `l
 `pairwise`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple

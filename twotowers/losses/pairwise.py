@@ -4,8 +4,6 @@ See `twotowers.losses.pointwise` for the shapes. A pair (i, j) is two documents 
 labels are y_i > y_j. In [..., documents, documents] arrays, i is the first of both axes.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

@@ -5,8 +5,6 @@ Every loss of this file, and of `listwise` and `pairwise`, is a pure function of
 where a page shows a document. It may have gaps, which stand for results that are no documents.
 """
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 

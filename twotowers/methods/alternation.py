@@ -11,8 +11,6 @@ The data do not identify one scale s in each connected part of the log (`identif
 s r and o / s fit the same clicks. The start decides which of these the fit finds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Rank at random, in expectation: all scores are equal, and metrics take each order as likely."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Examination alone, conditional on each pair's clicks: where they fell tells of nothing else."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Maximum likelihood in closed form, for click models without hidden events."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -6,8 +6,6 @@ whole queries (`DualTowers`). Chen et al. 2024 use the name DLA for alternating 
 squares on click rates, which is method `alternation`.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import jax

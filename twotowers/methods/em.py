@@ -1,7 +1,5 @@
 """Exact EM, with parameters per query-document pair, position and so on instead of towers."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -6,8 +6,6 @@ The estimators are those of `twotowers.fitting.harvesting`. `all_pairs_published
 the collision of the code of Hager (2026, Section 3.3.2), and `naive` are click rates.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

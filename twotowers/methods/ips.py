@@ -12,8 +12,6 @@ may be negative. On a log of sessions, weights are clipped (Hager 2026, Section 
 P(click) = theta_k s(gamma), as published.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Literal

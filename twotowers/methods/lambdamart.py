@@ -4,8 +4,6 @@ Every session is a list, and a document at position k has the label max(10 - k, 
 read. LambdaMART on relevance labels is `twotowers.rankers.trees`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from twotowers.files.rankings import Rankings

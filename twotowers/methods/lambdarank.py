@@ -4,8 +4,6 @@ The loss is `twotowers.losses.pairwise.lambda_rank_loss` (Hager 2026, Section 3.
 do not predict clicks.
 """
 
-from __future__ import annotations
-
 from twotowers.losses.pages import lambda_rank
 from twotowers.methods.descent import fitted_of, relevance_of, train
 from twotowers.methods.task import Fitted, Task

@@ -6,8 +6,6 @@ as sessions, a step uses a batch of sessions. If it is recorded as cells, a step
 queries. The objective is the same. With the additive model this is the two-tower method.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -5,8 +5,6 @@ must be "embedding" (a logit per pair) or "linear", because only these make the 
 concave.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

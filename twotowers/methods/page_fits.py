@@ -1,7 +1,5 @@
 """What methods for click models of pages share: sufficient statistics, priors and results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial

@@ -5,8 +5,6 @@ is that of the likelihood of a position-based model. So this is method `likeliho
 `position_based`, unless early stopping watches the loss of EM, as in the published code.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

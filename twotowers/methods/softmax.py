@@ -5,8 +5,6 @@ after`); on a log of cells, it is the counts of a whole query (`twotowers.method
 loss does not depend on a constant added to all scores of a list, so the method predicts no clicks.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from twotowers.losses.listwise import Normalised, Unclicked

@@ -17,8 +17,6 @@ others than those of training. `NEEDS` names what else a setting must have, of `
 auxiliary heads (`twotowers.towers.head`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The additive two-tower model: a click's logit is relevance plus position bias."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The cascade model: the user clicks the first attractive document, and stops."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The click chain model: a clicked document satisfies with its probability of attraction."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

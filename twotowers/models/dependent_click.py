@@ -1,7 +1,5 @@
 """The dependent click model: P(going on after a click) depends on the position."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

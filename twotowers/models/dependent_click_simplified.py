@@ -1,7 +1,5 @@
 """The dependent click model as PyClick fits it: the user stops after the last click."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

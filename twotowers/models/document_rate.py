@@ -1,7 +1,5 @@
 """The document-based click-through rate: the naive model, without position bias."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The dynamic Bayesian network: attraction and satisfaction are separate parts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The global click-through rate: one rate for all documents and positions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

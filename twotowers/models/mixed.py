@@ -1,7 +1,5 @@
 """Mixtures of click models: each session comes from one of several kinds of user."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The position-based model: a click takes an examined position and an attractive document."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -15,8 +15,6 @@ its row is the position from 0, and its column the position from 1 of the last c
 none). Formulas accept NumPy and JAX arrays, and keep their precision.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar

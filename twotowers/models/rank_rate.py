@@ -1,7 +1,5 @@
 """The rank-based click-through rate: one rate per position, for all documents."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

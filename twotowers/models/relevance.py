@@ -4,8 +4,6 @@ Relevance is the annotated label, or a synthetic function of the features plus n
 24), scaled to the range of the labels, [0, 4].
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

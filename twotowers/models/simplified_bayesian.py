@@ -1,7 +1,5 @@
 """The simplified dynamic Bayesian network: a user who is not satisfied always goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

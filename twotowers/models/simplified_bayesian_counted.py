@@ -1,7 +1,5 @@
 """The simplified dynamic Bayesian network as PyClick fits it: the last click satisfies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

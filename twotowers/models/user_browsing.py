@@ -1,7 +1,5 @@
 """The user browsing model: examination depends on the position and the last click above it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -7,8 +7,6 @@ Chen et al. (2024, Appendix C.1) train a linear ranking SVM (Joachims, KDD 2006)
 training queries with their labels, sort all documents by it, and display the first ten.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,8 +1,6 @@
 """Boosted trees: regression of learnt relevance, to predict that of new documents, and a ranker for
 few labelled queries, LambdaMART."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from twotowers.errors import InputError

@@ -20,8 +20,6 @@ has a marker, so that curves differ in greyscale print and with every common col
 blindness.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -4,8 +4,6 @@ A table in long form becomes rows of one number each, with both sources side by 
 same in all rows stands once; every number keeps the decimals that its metric needs.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What draws an item, from the name of its module."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from functools import partial

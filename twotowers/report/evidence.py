@@ -4,8 +4,6 @@ Both stand side by side wherever verdicts are shown or counted, on a paper's pag
 and on the page of scales, so that no two pages disagree.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 

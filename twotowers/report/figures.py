@@ -1,7 +1,5 @@
 """The page that a figure is drawn on: one style, and files that are the same byte for byte."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@
 ('$20{,}704$', '$0.707 \\\\pm .105$', '$2 \\\\times 10^{-5}$', '$< 10^{-8}$')
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import pandas as pd

@@ -6,8 +6,6 @@ made whenever a paper's page is finished. What both show comes from the items' c
 and the settings. Nothing is written here by hand, and what does not fit the schema stops the build.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

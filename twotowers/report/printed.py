@@ -7,8 +7,6 @@
 ['2 × 10<sup>−14</sup>', '<span class="published">–</span>']
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How pages are rendered: templates, the links that they may hold, and sizes of images."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree

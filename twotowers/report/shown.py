@@ -1,7 +1,5 @@
 """What answers look like in a notebook, and the picture of a curve."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any, NamedTuple

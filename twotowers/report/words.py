@@ -1,7 +1,5 @@
 """How a page says names, numbers and times."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

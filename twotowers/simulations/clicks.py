@@ -1,7 +1,5 @@
 """Simulated clicks: users who see a policy's rankings; the objects of a paper's `logs`."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import weakref

@@ -1,7 +1,5 @@
 """Rankings with labels, for simulations: a data set's files, or a stand-in."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

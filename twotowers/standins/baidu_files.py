@@ -1,7 +1,5 @@
 """The stand-in `baidu_mlm` as files of format `baidu` (`twotowers.logs.formats`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain

@@ -6,8 +6,6 @@ and not of another. `style` and `form` have tokens of their own, in order; a tex
 trait. Texts with style are longer, too. All else follows Zipf's law.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

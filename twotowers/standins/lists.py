@@ -7,8 +7,6 @@ nDCG@10 calibrate how much of relevance the columns carry. No vector recurs; sta
 recurring vectors are in `standins.vectors`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

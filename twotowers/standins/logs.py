@@ -12,8 +12,6 @@ document connects two kinds, many documents connect two heights, and rare kinds 
 unconnected. This gives the order of the counts in Table 5 of Chen et al. 2024.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -8,8 +8,6 @@ noise that no column carries. So features predict relevance only partly, and an 
 policy is a confounder.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ the first n queries do not depend on the number of queries. A law is a module: `
 `vectors`, the last two with numbers for several data sets (`POPULATIONS`).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

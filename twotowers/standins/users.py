@@ -5,8 +5,6 @@ look at positions independently of what they clicked, or count them from their l
 of UBM do. So none of the ten click models is the one that clicked.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self

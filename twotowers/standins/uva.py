@@ -12,8 +12,6 @@ docs/standins.md says what was calibrated. Columns are fewer than the real 768, 
 take too long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache

@@ -15,8 +15,6 @@ Istella-S have about a quarter of the real length, since documents beyond the te
 displayed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -11,8 +11,6 @@ query click on any document, and seldom.
 docs/standins.md says what was calibrated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

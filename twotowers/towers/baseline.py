@@ -1,7 +1,5 @@
 """A parameter per query-document pair, added to a baseline that all pairs share."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 from flax import nnx

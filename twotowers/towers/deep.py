@@ -1,7 +1,5 @@
 """The deep tower of Hager et al. 2025, Section 7, as in the published code."""
 
-from __future__ import annotations
-
 import jax
 from flax import nnx
 

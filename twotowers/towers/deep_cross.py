@@ -1,7 +1,5 @@
 """The deep and cross network, version 2: products of features, and dense layers."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import jax

@@ -1,7 +1,5 @@
 """A tower of dense layers with any widths, an activation, dropout and normalisation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A parameter per query-document pair."""
 
-from __future__ import annotations
-
 import jax
 from flax import nnx
 

@@ -1,7 +1,5 @@
 """A table smaller than the number of query-document pairs: pairs share parameters by hashing."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 from flax import nnx

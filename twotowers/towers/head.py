@@ -1,7 +1,5 @@
 """The interface of auxiliary heads: modules whose losses are added to the loss of a model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

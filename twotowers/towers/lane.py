@@ -4,8 +4,6 @@ An option of a method, tower or head that may be a list is annotated with `Lanes
 `dropout: Lanes[float] = 0.0`. A list then comes as a `Lane`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, get_args

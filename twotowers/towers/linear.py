@@ -1,7 +1,5 @@
 """The linear tower of Hager et al. 2025, Section 7."""
 
-from __future__ import annotations
-
 import jax
 from flax import nnx
 

@@ -5,8 +5,6 @@ each sum. Two heads read its output: a linear layer on the first token's vector 
 logit, and a decoder that shares the token table guesses masked tokens.
 """
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 from flax import nnx

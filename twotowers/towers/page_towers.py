@@ -1,7 +1,5 @@
 """A click model whose parts come from towers and tables, of whole pages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

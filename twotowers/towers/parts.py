@@ -1,7 +1,5 @@
 """Building blocks of towers and heads: activations, products, dropout, numbers that are lanes."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, ClassVar
 

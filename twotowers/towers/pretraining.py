@@ -4,8 +4,6 @@ A step takes some pages in the order of the log. Its loss is the mean cross-entr
 plus the mean over pages of a click loss, with equal weight (Hager 2026, Section 3.4).
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Two small tables, by quotient and by remainder, instead of one of all query-document pairs."""
 
-from __future__ import annotations
-
 import math
 
 import jax

@@ -1,7 +1,5 @@
 """Gradient reversal on the examination part (Zhang et al. 2023, Section 3.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Each job that asks for a GPU gets one of its own. The others get none."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

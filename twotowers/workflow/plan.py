@@ -7,8 +7,6 @@ anew if the configuration, a paper or the code differs.
 Standard library only.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@
 plan. Errors of the input are one line.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import sys

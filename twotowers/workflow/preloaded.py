@@ -12,8 +12,6 @@ environment, not on Linux), a job imports what it needs.
 Standard library only, so that jobs start fast and a Snakefile can use it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc

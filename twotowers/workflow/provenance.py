@@ -3,8 +3,6 @@
 Standard library only, so that a Snakefile can use it.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import subprocess

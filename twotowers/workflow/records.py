@@ -15,8 +15,6 @@
 Standard library only, so that a Snakefile can use it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

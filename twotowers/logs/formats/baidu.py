@@ -20,8 +20,6 @@ byte 1 token ids. As in the UvA's files, results without content leave a gap in 
 other people searched" leaves none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import md5

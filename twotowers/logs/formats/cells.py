@@ -1,7 +1,5 @@
 """Reader of counted logs: query, document, position, impressions, clicks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """Reader of logs with a row per result page: lists of documents and of clicks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

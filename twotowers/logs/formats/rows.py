@@ -1,7 +1,5 @@
 """Reader of logs with a row per shown document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 

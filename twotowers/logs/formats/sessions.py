@@ -1,7 +1,5 @@
 """Reader of our own sessions files (`twotowers.logs.sessions`)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from twotowers.logs.sessions import Stream, read_sessions, seen_in

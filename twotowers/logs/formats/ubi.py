@@ -7,8 +7,6 @@ that has an `action_name` is an event, and one that has hits or a `user_query` i
 DuckDB joins them within its memory limit, and uses the disk for the rest.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from glob import escape

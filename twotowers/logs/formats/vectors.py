@@ -6,8 +6,6 @@ annotations with `query_doc_features` (or `features`) and `labels`. There are no
 its vector: its number is a hash of it, so that equal vectors are one document.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 

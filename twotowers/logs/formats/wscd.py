@@ -6,8 +6,6 @@ the latest page of its session. PyClick's YandexRelPredChallengeParser and Massi
 text. NAVER's CLARA logs have the same form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -6,8 +6,6 @@ Challenge (WSCD 2012). Result pages are separated by `;`. Each is
 order of position, then the clicked documents in order of time.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Counts and other means by row and column: a LaTeX table, ours beside printed ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

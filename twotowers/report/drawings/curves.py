@@ -3,8 +3,6 @@
 A curve is a setting, or one of its lanes: {setting: em-pbm, where: {prior_mean: 0.5}}.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

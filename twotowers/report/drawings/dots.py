@@ -1,7 +1,5 @@
 """Measures of settings: a line of dots per group of settings, a panel per measure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

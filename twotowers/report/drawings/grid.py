@@ -1,7 +1,5 @@
 """All lanes of all settings: a LaTeX table of means, ours beside the published."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Means and standard deviations over runs: a LaTeX table, ours above the printed row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Position bias by rank: a panel per setting, a curve per temperature, and the truth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

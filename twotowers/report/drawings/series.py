@@ -1,7 +1,5 @@
 """A measure along a lane: a panel per value of one column, a curve per value of another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

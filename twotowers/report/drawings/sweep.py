@@ -1,7 +1,5 @@
 """Means along a lane, whiskers of one standard deviation over runs; a panel per measure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
