@@ -4,8 +4,6 @@ Each part writes `benchmarks/results/<part>.json` row by row. Then the pages are
 sizes only show that the suite works. Their numbers are printed, not kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from importlib import import_module

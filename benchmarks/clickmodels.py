@@ -5,8 +5,6 @@ is timed, and then goes on to CONVERGED, which is not: both conditional perplexi
 pages are stated. Scans of the same file and DuckDB's own group-by are timed in the same run.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

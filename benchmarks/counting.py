@@ -1,7 +1,5 @@
 """Sessions on disk -> cells: by the library, and by DuckDB alone; and a plain scan."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator

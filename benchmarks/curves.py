@@ -1,7 +1,5 @@
 """From sessions on disk to an answer: DuckDB's group-by, curves of examination, and the page."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence

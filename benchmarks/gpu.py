@@ -5,8 +5,6 @@ pipeline makes them in a folder of its own, as its users run it. Click logs are 
 kept for the next time. Fits are always compiled and made again.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

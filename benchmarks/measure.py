@@ -1,7 +1,5 @@
 """Time and peak memory of calls, each in a fresh process; and the machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

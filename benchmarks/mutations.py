@@ -6,8 +6,6 @@ A fault changes one expression: a comparison, a sign, an operator, a number, `an
 name such as that of a metric. `nearest` says which tests of a module are asked.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import copy

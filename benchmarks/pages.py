@@ -1,7 +1,5 @@
 """Results -> tables of the pages. A program writes every number in them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ Printed are the largest difference of each part's parameters, the log-likelihood
 model (plus the log density of the prior), and the seconds of both.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

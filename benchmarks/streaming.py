@@ -4,8 +4,6 @@ CLAX trains on the smallest log, too. Networks are of the same size on both side
 it stops by itself, and both predict the same held-out pages.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Iterator

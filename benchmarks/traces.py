@@ -5,8 +5,6 @@
 `sys.setprofile` counts what is called. A csv file is opened by Python, or by Arrow's reader.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Iterator

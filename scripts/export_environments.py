@@ -9,8 +9,6 @@ Finally it checks that the lock can be installed on every supported Python and p
 wheel is an error.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

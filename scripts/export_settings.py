@@ -4,8 +4,6 @@
 that they are as the classes have them.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -4,8 +4,6 @@
 of recorded verdicts alone. `docs/verdicts/thresholds.csv` is kept by hand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

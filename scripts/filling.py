@@ -1,7 +1,5 @@
 """Pages with places for tables, `<!-- name -->` to `<!-- /name -->`, that programs fill."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

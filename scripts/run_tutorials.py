@@ -10,8 +10,6 @@ These lines stand in for myst-nb, which would bring Jupyter into the lock, and n
 and a diff show badly.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import os

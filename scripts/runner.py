@@ -1,7 +1,5 @@
 """Runs a script's main for Snakemake, with a log per job and a failure in one line."""
 
-from __future__ import annotations
-
 import gc
 import re
 import sys

@@ -4,8 +4,6 @@ The results of a case replace those of its last run in `benchmarks/results`; oth
 theirs. Then the tables of the pages are filled. `pages` fills them without a run.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import os

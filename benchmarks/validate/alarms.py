@@ -14,8 +14,6 @@ A first run, of 9 draws, missed `SILENT` (.33 of sparse logs of additive users):
 difference of both curves took them for independent. Since then the seeds are others.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -26,8 +26,6 @@ does not depend on rank and whose pages show many swaps:
 * two factors: position and device, a value per combination, which is no product of two effects.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path

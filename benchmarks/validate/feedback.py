@@ -15,8 +15,6 @@ many users whose activity follows Zipf's law. Threshold, committed before the fi
 of the intervals by query and user that are not doubtful hold the truth.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -6,8 +6,6 @@ Threshold, committed before the first run: where the curve that the page gives i
 4 errors at a position without doubt, neither the second nor the third answer is green.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

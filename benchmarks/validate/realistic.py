@@ -11,8 +11,6 @@ no log has a green light of propensities (the second); with the options that are
 `PROPOSED` of them hold it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A study: cases, draws of each, what is counted over draws, and the tables of a page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path

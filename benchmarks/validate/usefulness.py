@@ -7,8 +7,6 @@ position-based users on rankings with labels, and trains LightGBM (and XGBoost, 
 on their clicks: `--cases mslr30k mq2008=FOLDER mslr_sample=FOLDER`.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path

@@ -9,8 +9,6 @@ distance.
 how often does it decide, and how often against all of the runs?
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@
 All of it takes seven minutes on one core. The exit status is 1 if a number misses its target.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ To `wscd` six models are fitted, by counting or EM and by gradient descent, and 
 two, as the settings of clax2025 do it; to `baidu_mlm` no model of clicks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is measured of generated rankings: `mslr30k`, and the sets of long lists."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import jax.numpy as jnp
