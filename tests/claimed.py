@@ -4,8 +4,6 @@ A row has a setting, a metric, the lanes, and the values of the seeds 0, 1 and s
 ten times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path

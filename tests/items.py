@@ -1,7 +1,5 @@
 """Items of the papers, drawn as in a job from experiment.yaml."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from twotowers.experiment.components import find

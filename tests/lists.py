@@ -1,7 +1,5 @@
 """The fully synthetic lists of Chen et al. (2024), drawn, and the authors' own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

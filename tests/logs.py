@@ -10,7 +10,6 @@ import pytest
 from twotowers.commands.logs import cell_columns
 from twotowers.errors import InputError
 from twotowers.logs.click_log import log_of_format
-from twotowers.logs.counted import CELL
 from twotowers.logs.opening import FORMATS, open_log
 from twotowers.logs.sessions import write_sessions
 from twotowers.root import ROOT
@@ -65,11 +64,6 @@ def to_cells(path, out, *, format, bias=(), **settings):
     """A log in any format, counted with its lanes and its split; the number of cells."""
     log = log_of_format(path, format, **settings)
     return log.count(cell_columns(log, bias)).write(out)
-
-
-def to_log(path, out, *, format, bias=(), **settings):
-    """A log in any format, counted as a data set is; the number of cells."""
-    return log_of_format(path, format, bias=bias, **settings).count([*CELL, *bias]).write(out)
 
 
 def count_sessions(sessions, out, *, bias=()):

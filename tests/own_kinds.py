@@ -1,7 +1,5 @@
 """Models, methods, towers and heads that a paper of a test brings along."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

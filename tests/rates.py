@@ -3,8 +3,6 @@
 A check takes `fit(rates, start, *, steps)` and `start_of(rates)`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

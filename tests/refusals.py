@@ -1,7 +1,5 @@
 """Other values in nested mappings, and tables of those that are refused."""
 
-from __future__ import annotations
-
 import copy
 import re
 

@@ -1,7 +1,5 @@
 """Commands that tests run."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 

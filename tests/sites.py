@@ -1,7 +1,5 @@
 """Made-up pages: a paper with very long texts, and a site of any number of papers."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory

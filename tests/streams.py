@@ -1,7 +1,5 @@
 """Streams of pages, counted."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from twotowers.logs.log import Log

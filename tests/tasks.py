@@ -1,7 +1,5 @@
 """What tasks of tests have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from twotowers.experiment.fields import read

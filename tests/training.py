@@ -1,7 +1,5 @@
 """Settings of short fits, and models of pages with one kind of tower."""
 
-from __future__ import annotations
-
 from flax import nnx
 
 from twotowers.models.protocol import PER_DOCUMENT

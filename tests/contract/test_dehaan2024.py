@@ -12,8 +12,8 @@ from papers.dehaan2024.names import by_query
 from papers.dehaan2024.studies import expert
 from tests.claimed import claimed
 from tests.items import drawing
-from twotowers.claims.claims import NOT_TESTABLE, REPRODUCED, judge
-from twotowers.claims.data_provenance import REAL, STAND_IN
+from twotowers.claims.claims import REPRODUCED, judge
+from twotowers.claims.data_provenance import REAL
 from twotowers.claims.published import bands
 from twotowers.files.rankings import Rankings
 from twotowers.splits import ANNOTATIONS
@@ -25,12 +25,6 @@ item = partial(drawing, "dehaan2024")
 
 
 RESULTS = claimed("dehaan2024").assign(stands_on=REAL)
-
-
-def test_a_generated_log_says_nothing_of_how_well_baidu_s_order_is_predicted():
-    found = judge(JUDGED["1"], RESULTS.assign(stands_on=STAND_IN))
-    assert found.verdict == NOT_TESTABLE
-    assert "solved for it: nDCG@10 of the logged order = .933" in found.reason
 
 
 def test_the_printed_intervals_are_those_of_the_paper():

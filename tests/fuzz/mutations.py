@@ -1,7 +1,5 @@
 """Inputs that are nearly valid: bytes, words of the format or pieces of others are put in."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 

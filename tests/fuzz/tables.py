@@ -1,7 +1,5 @@
 """Click logs in Parquet that are nearly valid. Types, nulls, names, values or bytes are wrong."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from random import Random

@@ -1,7 +1,5 @@
 """Readers of files that users supply: what to try, and what must hold of what they accept."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,12 +3,8 @@
 Tests of the pipeline run those of policies, clicks, fits, studies, items and claims.
 """
 
-from __future__ import annotations
-
 import gc
-import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +17,7 @@ from scripts import draw_item, fetch_dataset, generate_standin, parse_dataset, p
 from tests.items import experiment
 from twotowers.claims.statistics import write_results
 from twotowers.datasets.preprocess import preprocess_ultra
-from twotowers.datasets.sources import Source, source
+from twotowers.datasets.sources import Source
 from twotowers.errors import InputError
 from twotowers.experiment.config import DataSet
 from twotowers.experiment.objects import dumped
@@ -83,38 +79,6 @@ def test_a_stand_in_with_text_has_a_law(tmp_path):
     assert not made({"agreement": 1}).equals(made({}))
     with pytest.raises(InputError, match="'agreemnt' is unknown"):
         made({"agreemnt": 1})
-
-
-# Query 7 of region 1 twice, the second time in another order; a click off the page.
-YANDEX = "7_1\t5,6 : 6 ; 7_1\t6,5 : 6 , 9; 7_2\t5 :"
-
-
-def test_a_click_log_is_fetched_and_parsed(tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "trainSample").write_text(YANDEX)
-    text = YANDEX.encode()
-    ours = {LOG: hashlib.sha256(text).hexdigest()}
-    entry = replace(source("yandex_20_queries"), files_sha256=ours)
-    manifest = fetched(tmp_path / "data", entry)
-    assert json.loads(manifest.read_text()) == {
-        LOG: {
-            "path": str(tmp_path / "data" / "trainSample"),
-            "sha256": ours[LOG],
-            "bytes": len(text),
-        }
-    }
-    parse([manifest], tmp_path / "log.parquet", entry, LOG)
-    log = pq.read_table(tmp_path / "log.parquet")
-    # A query is its number and its region; then document, position, impressions, clicks.
-    assert [tuple(row.values()) for row in log.to_pylist()] == [
-        (70001, 5, 1, 1, 0),
-        (70001, 5, 2, 1, 0),
-        (70001, 6, 1, 1, 1),
-        (70001, 6, 2, 1, 1),
-        (70002, 5, 1, 1, 0),
-    ]
-    counted = {"pages": 3, "clicks": 3, "repeated_clicks": 0, "clicks_off_page": 1}
-    assert seen_in(tmp_path / "log.parquet") == counted
 
 
 def test_cells_of_several_parts_are_added_up_by_bias_features(tmp_path):

@@ -1,7 +1,5 @@
 """GPUs of jobs, on a machine without any: a fake nvidia-smi lists them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Pins: the lock, the conda environment of each kind of job, and the container."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

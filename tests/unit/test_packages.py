@@ -1,7 +1,5 @@
 """The packages of the project: imports, lengths of modules, docstrings."""
 
-from __future__ import annotations
-
 import ast
 
 from twotowers.root import ROOT

@@ -1,7 +1,5 @@
 """The plan of a made-up paper, without Snakemake: files, inputs, parameters and order."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

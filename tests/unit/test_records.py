@@ -1,7 +1,5 @@
 """A job's log has its facts, its messages and its outcome. Failures are found by it."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Sessions for other libraries and back, simulated sessions, and the command."""
+"""Sessions for other libraries and back, and simulated sessions."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import chi2
 
 from tests.logs import count_sessions, to_sessions
-from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.logs import simulated_sessions as simulated
 from twotowers.logs.formats.wscd import write_wscd
@@ -145,23 +144,3 @@ def test_a_seed_gives_its_log_with_ids_and_lanes(tmp_path):
     assert list(found) == ["strength", "split", "query", "documents", "clicks"]
     assert {d for page in found["documents"] for d in page} == {11, 12, 13, 14, 15}
     assert set(found["strength"]) == {0.5}
-
-
-# The command
-
-
-def rows(folder):
-    path = folder / "rows.csv"
-    path.write_text("session,query,document,place,clicks\ns,7,30,1,0\ns,7,10,2,2\nt,7,30,1,1\n")
-    return path
-
-
-def test_the_command_writes_cells(tmp_path, capsys):
-    out = tmp_path / "out.parquet"
-    options = ["--format", "rows", "--column", "position=place", "--out", str(out)]
-    assert main(["count", str(rows(tmp_path)), *options]) == 0
-    printed = capsys.readouterr().out
-    assert f"2 cells written to {out}" in printed
-    assert "repeated clicks: 1" in printed
-    cells = pq.read_table(out).select(["document", "clicks"]).to_pydict()
-    assert cells == {"document": [10, 30], "clicks": [1, 1]}

@@ -1,7 +1,5 @@
 """The schemas for editors, and the reference of all keys."""
 
-from __future__ import annotations
-
 import jsonschema
 import pytest
 

@@ -9,11 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import twotowers as tt
-from tests.logs import clicked_rows, refused, taken, to_cells, to_log
-from twotowers.commands.main import main
+from tests.logs import refused, taken
 from twotowers.errors import InputError
-from twotowers.experiment.config import Declared
-from twotowers.experiment.fields import read
 from twotowers.logs.strays import left_out
 
 
@@ -298,42 +295,3 @@ def test_damaged_files(tmp_path):
     path.write_text(json.dumps(QUERIES[0]) + '\n{"query_id": "a", \n')
     assert "cannot be read" in str(refused(path, "ubi"))
     assert "cannot be read" in str(refused(tmp_path / "none.ndjson", "ubi"))
-
-
-def as_ubi(rows):
-    """Rows of pages as UBI, a page each."""
-    for number, page in rows.groupby("session"):
-        text, documents = page["query"].iloc[0], page["document"].to_list()
-        yield query(f"id-{number}", text, documents, timestamp=f"{number:09d}")
-        for place, document in zip(page["position"], page["document"], strict=True):
-            yield event(f"id-{number}", "impression", document, place)
-        clicked = page[page["clicks"] > 0]
-        for place, document in zip(clicked["position"], clicked["document"], strict=True):
-            yield event(f"id-{number}", "click", document, place)
-
-
-def test_a_command_and_data_sets(tmp_path, capsys):
-    rows = clicked_rows(300, "tv", "ram")
-    rows.to_parquet(tmp_path / "rows.parquet")
-    (tmp_path / "ubi").mkdir()
-    lines(tmp_path / "ubi" / "all.ndjson", as_ubi(rows))
-    log = str(tmp_path / "ubi")
-    assert main(["fit", log, "--model", "pbm"]) == 0
-    output = capsys.readouterr().out
-    assert "read as format 'ubi'" in output
-    assert "300 pages" in output
-    # Cells are those of the same log in rows, so all answers are.
-    for name, format in (("rows.parquet", "rows"), ("ubi/all.ndjson", "ubi")):
-        to_cells(tmp_path / name, tmp_path / f"{format}.cells.parquet", format=format)
-    cells = [pq.read_table(tmp_path / f"{each}.cells.parquet") for each in ("rows", "ubi")]
-    assert cells[0].equals(cells[1])
-    reading = {"actions": ["click"], "shown": "impressions", "strays": "error"}
-    declared = {
-        "name": "mine",
-        "format": "ubi",
-        "splits": {"log": "all.ndjson"},
-        "reading": reading,
-    }
-    assert read(Declared, declared).reading == reading
-    to_log(tmp_path / "ubi" / "all.ndjson", tmp_path / "log.parquet", format="ubi", **reading)
-    assert pq.read_table(tmp_path / "log.parquet").equals(cells[0].drop_columns(["split"]))

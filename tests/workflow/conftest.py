@@ -1,7 +1,5 @@
 """Clean copies of the project, shared by the tests of its pipeline."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A copy of the project. The pipeline runs in it as for a user."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

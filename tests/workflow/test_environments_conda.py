@@ -4,8 +4,6 @@ tests/conda/bin/conda builds the environments from envs/*.yaml, with links to th
 Python.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 The same run makes an item of a paper of studies.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 import sys

@@ -5,8 +5,6 @@ and the inputs of this figure. A fault leaves its file out: the run of a later t
 last test makes all that is missing then.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

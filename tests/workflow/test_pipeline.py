@@ -4,8 +4,6 @@ Most tests share one smoke run. A second one, on one core and killed in between,
 the number of cores nor a kill changes a byte.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 import os

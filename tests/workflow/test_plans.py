@@ -1,7 +1,5 @@
 """Plans of all papers at every scale, and of profiles."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter

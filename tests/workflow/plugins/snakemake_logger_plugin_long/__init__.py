@@ -1,7 +1,5 @@
 """`snakemake --logger long`: rule, files and resources of each job, instead of its message."""
 
-from __future__ import annotations
-
 import logging
 import sys
 
