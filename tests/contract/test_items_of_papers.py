@@ -3,7 +3,6 @@
 from functools import cache
 from pathlib import Path
 
-import matplotlib
 import pandas as pd
 import pytest
 
@@ -13,8 +12,6 @@ from twotowers.claims import published
 from twotowers.claims.statistics import BAND, select
 from twotowers.report.comparison import side_by_side
 from twotowers.root import ROOT
-
-matplotlib.use("agg")
 
 # Their claims ask for less than they draw.
 WIDER = {

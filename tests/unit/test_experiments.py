@@ -398,25 +398,6 @@ def test_a_method_of_bias_alone_may_be_tested_on_other_queries(load, method):
 # YAML
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("scale: smoke\npapers: [a\nresults: x\n", r"config\.yaml:3: not YAML"),
-        ("settings:\n  one: 1\n  two: 2\n  one: 3\n", r":4: .*the key 'one' occurs twice"),
-        ("", r"holds a NoneType \(expected a mapping\)"),
-        ("- a\n", r"holds a list \(expected a mapping\)"),
-        ("scale: !!python/object/apply:os.mkdir ['{path}']", r":1: not YAML: could not determine"),
-        ("scale: !!python/name:os.system", r":1: not YAML: could not determine"),
-    ],
-)
-def test_what_is_no_settings_file(tmp_path, text, message):
-    path = tmp_path / "config.yaml"
-    path.write_text(text.replace("{path}", str(tmp_path / "made")))
-    with pytest.raises(InputError, match=message):
-        read_yaml(path)
-    assert not (tmp_path / "made").exists()
-
-
 def test_a_mistake_is_blamed_on_the_file_that_has_it(tmp_path):
     ours, mine = tmp_path / "config.yaml", tmp_path / "mine.yaml"
     ours.write_text("scale: smoke\ndatasets:\n  yandex: {source: yandex_20_queries}\n")

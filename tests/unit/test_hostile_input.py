@@ -17,10 +17,18 @@ REFUSED = {
     "YAML with a key that is no text": (read_yaml, "a: {1: 2}", "the key 1 is not text"),
     "YAML that is not UTF-8": (read_yaml, b"a: \xff\xfe\xfd", "not YAML"),
     "YAML with control characters": (read_yaml, b"a: \x00\x07", "not YAML"),
+    "YAML with an open bracket": (read_yaml, "a: b\nc: [d\ne: f\n", ":3: not YAML"),
+    "YAML with a key twice": (read_yaml, "a:\n  b: 1\n  b: 3\n", ":3: .*'b' occurs twice"),
+    "YAML that is empty": (read_yaml, "", r"a NoneType \(expected a mapping"),
+    "YAML that is a list": (read_yaml, "- a\n", r"a list \(expected a mapping"),
+    "YAML that calls": (read_yaml, "a: !!python/object/apply:os.getpid []", ":1: not YAML: could"),
+    "YAML that names code": (read_yaml, "a: !!python/name:os.system", ":1: not YAML: could not"),
     "XML in an encoding of many bytes": (read_tiangong, XML.format("big5"), "encoding: "),
     "XML in an encoding that is none": (read_tiangong, XML.format("utn-8"), "encoding: "),
     "XML in an encoding of text to text": (read_tiangong, XML.format("rot13"), "encoding: "),
     "XML 100,000 elements deep": (read_tiangong, "<a>" * 100_000, "not well-formed"),
+    "XML with entities": (read_tiangong, '<!DOCTYPE r [<!ENTITY a "1">]><r/>', "a document type"),
+    "XML of another file": (read_tiangong, '<!DOCTYPE r SYSTEM "a"><r/>', "a document type"),
 }
 
 

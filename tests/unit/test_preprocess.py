@@ -119,18 +119,6 @@ def test_preprocess_ultra_equals_loops(train, test, logarithm):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_stratified_keeps_the_shares_of_labels():
-    labels = [0] * 60 + [1] * 30 + [4] * 10
-    np.random.default_rng(0).shuffle(labels)
-    kept = preprocess_stratified(ragged(labels), most=20, log1p=False)
-    assert np.bincount(kept.label.astype(int)).tolist() == [12, 6, 0, 0, 2]
-    assert (np.diff(kept.document) > 0).all()
-    # Rows are as they were.
-    raw = ragged(labels)
-    np.testing.assert_array_equal(kept.features, raw.features[kept.document])
-    np.testing.assert_array_equal(kept.label, raw.label[kept.document])
-
-
 def test_what_stratified_rounds_off_goes_to_the_largest_remainders():
     # 7 of 10: 3.5, 2.1 and 1.4; rounded down 3, 2 and 1.
     kept = preprocess_stratified(ragged([0] * 5 + [1] * 3 + [2] * 2), most=7, log1p=False)
@@ -142,9 +130,17 @@ def test_what_stratified_rounds_off_goes_to_the_largest_remainders():
     st.integers(1, 12),
     st.integers(0, 5),
 )
-def test_stratified_lists_are_as_long_as_they_may_be(labels, most, seed):
-    kept = preprocess_stratified(ragged(*labels), most=most, log1p=False, seed=seed)
+def test_stratified_lists_are_as_long_as_they_may_be_and_keep_the_shares_of_labels(
+    labels, most, seed
+):
+    raw = ragged(*labels)
+    kept = preprocess_stratified(raw, most=most, log1p=False, seed=seed)
     assert kept.lengths.tolist() == [min(len(query), most) for query in labels]
+    # Rows are as they were, in their order.
+    rows = raw.offsets[:-1][kept.query // 10 - 1] + kept.document
+    assert (np.diff(rows) > 0).all()
+    np.testing.assert_array_equal(kept.features, raw.features[rows])
+    np.testing.assert_array_equal(kept.label, raw.label[rows])
     for query, left in zip(labels, np.split(kept.label, kept.offsets[1:-1]), strict=True):
         counts = np.bincount(left.astype(int), minlength=5)
         exact = np.bincount(query, minlength=5) * min(most / len(query), 1)

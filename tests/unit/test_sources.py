@@ -1,8 +1,5 @@
 """The table of data sources is complete, and mistakes in declared sources are named."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.refusals import put, refusals
@@ -67,12 +64,6 @@ def test_every_format_of_a_log_may_be_declared_with_the_settings_of_its_reader(f
     assert declared(given).format == form
     with pytest.raises(InputError, match=r"reading\.split: unknown setting 'split'"):
         declared({**given, "reading": {"split": "a"}})
-
-
-def test_formats_are_recognised_without_duckdb_which_jobs_that_count_no_log_do_not_need():
-    code = "import sys; from twotowers.datasets import sources; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "duckdb" not in run.stdout.split()
 
 
 OF_RANKINGS = """

@@ -142,16 +142,3 @@ def test_what_is_wrong_is_named(tmp_path, good, bad, field, found):
     assert error.value.field == field
     assert error.value.path == path
     assert error.value.expected
-
-
-@pytest.mark.parametrize(
-    "declaration",
-    [
-        '<!DOCTYPE root [<!ENTITY a "1"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>',
-        '<!DOCTYPE root SYSTEM "file:///etc/passwd">',
-    ],
-)
-def test_document_types_are_refused(tmp_path, declaration):
-    text = sessions(page(1, [result(1, 5)])).replace("<root>", declaration + "\n<root>")
-    with pytest.raises(InputError, match="declares a document type"):
-        read_tiangong(write(tmp_path, text))
