@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tests.installed import needed
 from tests.logs import shop_rows
 from tests.running import ran
 from twotowers.root import ROOT
@@ -58,19 +59,6 @@ print(fit.evaluate(rankings.test).columns.tolist())
 """
 
 
-def needed(extra: str | None = None) -> set[str]:
-    """Names of the packages that the base, or an extra, needs, and of those that these need."""
-    asked = PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
-    found, waiting = set(), [Requirement(each).name for each in asked]
-    while waiting:
-        if (name := waiting.pop()) not in found:
-            found.add(name)
-            wanted = map(Requirement, distribution(name).requires or ())
-            used = (w for w in wanted if w.marker is None or w.marker.evaluate({"extra": ""}))
-            waiting += [each.name for each in used]
-    return found
-
-
 def bin_of(folder: Path) -> Path:
     return folder / ("Scripts" if os.name == "nt" else "bin")
 
@@ -93,7 +81,7 @@ def clean(wheel, tmp_path_factory):
     """An environment with the wheel, and with the packages that it declares and no others."""
     folder = tmp_path_factory.mktemp("clean")
     venv.create(folder / "venv", symlinks=True)
-    lend(folder, needed())
+    lend(folder, PROJECT["dependencies"])
     python = bin_of(folder / "venv") / "python"
     command = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
     subprocess.run([*map(str, command), str(wheel)], check=True)
@@ -106,10 +94,10 @@ def clean(wheel, tmp_path_factory):
     return folder
 
 
-def lend(folder: Path, names: set[str]) -> None:
-    """Links to packages that are installed here, so that none is fetched again."""
+def lend(folder: Path, asked: list[str]) -> None:
+    """Links to packages that are installed here, and to what they need, so that none is fetched."""
     (site,) = (folder / "venv").glob("lib/python*/site-packages")
-    for name in names:
+    for name in needed([*map(Requirement, asked)]):
         own = distribution(name)
         for top in {file.parts[0] for file in own.files if file.parts[0] not in ("..", ".")}:
             if not (site / top).exists():
@@ -165,7 +153,7 @@ def test_simulating_needs_the_extra_that_trains(clean):
     last = done.stderr.splitlines()[-1]
     assert last.startswith("ModuleNotFoundError: stand_in needs ")
     assert last.endswith(": pip install '.[jax]', in a clone of the project")
-    lend(clean, needed("jax"))
+    lend(clean, PROJECT["optional-dependencies"]["jax"])
     done = run(clean, "python", "-c", AUTHOR)
     assert done.returncode == 0, done.stderr
     bias, ranking = map(ast.literal_eval, done.stdout.splitlines())

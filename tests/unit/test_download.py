@@ -102,24 +102,15 @@ def test_a_second_fetch_downloads_nothing(server, tmp_path):
     assert locate(data, tmp_path)
 
 
-def test_damaged_archive_gives_both_checksums_and_leaves_nothing(server, tmp_path):
-    data = public(server, tar(FILES), checksum=sha(b"the real archive"))
-    with pytest.raises(InputError) as caught:
-        fetch(data, tmp_path)
-    assert sha(server.content) in str(caught.value)
-    assert sha(b"the real archive") in str(caught.value)
-    assert server.url in str(caught.value)
-    assert files_below(tmp_path) == []
-    assert server.requests == 1 + RETRIES
-
-
 # Pooch leaves open the connections on which it was told 404.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_dead_link(server, tmp_path):
-    server.dead = True
-    data = dataclasses.replace(public(server, b""), sha256=sha(tar(FILES)))
-    with pytest.raises(InputError, match="404") as caught:
+@pytest.mark.parametrize("dead", [False, True], ids=["damaged archive", "dead link"])
+def test_what_cannot_be_fetched_is_named_and_leaves_nothing(server, tmp_path, dead):
+    data = public(server, tar(FILES), checksum=sha(b"the real archive"))
+    server.dead = dead
+    with pytest.raises(InputError, match="404" if dead else sha(server.content)) as caught:
         fetch(data, tmp_path)
+    assert sha(b"the real archive") in str(caught.value)
     assert server.url in str(caught.value)
     assert files_below(tmp_path) == []
     assert server.requests == 1 + RETRIES

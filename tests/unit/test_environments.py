@@ -14,6 +14,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.installed import names, needed
 from twotowers.experiment.config import RunConfig
 from twotowers.root import ROOT
 from twotowers.workflow.plan import WILDCARDS
@@ -46,23 +47,6 @@ def declared(group: str) -> list[Requirement]:
         is_name = isinstance(entry, str)
         found += [Requirement(entry)] if is_name else declared(entry["include-group"])
     return found
-
-
-def names(requirements) -> set[str]:
-    return {canonicalize_name(requirement.name) for requirement in requirements}
-
-
-def needed(requirements: list[Requirement]) -> set[str]:
-    """Names of all packages that the given ones need, according to the installed ones."""
-    found, waiting = set(), [(one, extra) for one in requirements for extra in ("", *one.extras)]
-    while waiting:
-        if (key := waiting.pop()) not in found:
-            found.add(key)
-            requirement, extra = key
-            wanted = map(Requirement, distribution(requirement.name).requires or ())
-            wanted = [w for w in wanted if w.marker is None or w.marker.evaluate({"extra": extra})]
-            waiting += [(one, extra) for one in wanted for extra in ("", *one.extras)]
-    return names(requirement for requirement, _ in found)
 
 
 # Drift

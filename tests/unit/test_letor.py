@@ -42,8 +42,9 @@ def test_types_shapes_and_values(tmp_path):
         "1 qid:1 1:2\n0 qid:1 2:3",
         "1 qid:1 1:2 \t \n\n  \n0 qid:1 2:3 # doc = GX:1 2:9 # more\n# the end",
         "# header\n  1\tqid:1  1:2#x\n0 qid:1 1:0 2:3",
+        "\ufeff1 qid:1 1:2\n0 qid:1 2:3\n",
     ],
-    ids=["plain", "crlf", "no last newline", "blanks, comments", "header, tab"],
+    ids=["plain", "crlf", "no last newline", "blanks, comments", "header, tab", "byte order mark"],
 )
 def test_layout_does_not_matter(tmp_path, text):
     rankings = read_letor(write(tmp_path, text), width=2)
@@ -144,9 +145,3 @@ def test_real_files_have_their_counts(name, width, queries, labels):
     assert rankings.features.shape == (sum(labels), width)
     assert len(rankings.queries) == queries
     assert np.bincount(rankings.label.astype(int)).tolist() == labels
-
-
-def test_a_byte_order_mark_is_no_value(tmp_path):
-    path = tmp_path / "train.txt"
-    path.write_bytes(b"\xef\xbb\xbf2 qid:1 1:0.5\n0 qid:1 1:1\n")
-    assert read_letor(path, width=1).label.tolist() == [2, 0]

@@ -46,17 +46,6 @@ def test_the_reference_is_the_most_shown_factor_of_the_first_position():
     assert len(found.frame()) == 6
 
 
-def test_what_no_document_links_has_a_reason_and_no_number(tmp_path, capsys):
-    log = tmp_path / "cells.csv"
-    cells(60, apart=True).to_csv(log, index=False)
-    assert main(["propensities", str(log)]) == 1
-    printed = capsys.readouterr().out
-    assert "no document was shown both here and at the reference" in printed
-    found = tt.propensities(log).frame()
-    assert found.loc[2, ["estimate", "error", "low", "high"]].isna().all()
-    assert "gives the others an estimate" in printed
-
-
 def test_one_page_that_links_two_halves_is_named_as_a_bridge():
     log = cells(60, apart=True)
     bridge = pd.DataFrame({"query": 99, "document": 99, "position": [1, 3], "impressions": [1, 1],
@@ -87,17 +76,6 @@ def test_the_curve_is_written(tmp_path, capsys, ending):
     expected = tt.propensities(log).frame()
     np.testing.assert_allclose(written["estimate"], expected["estimate"], rtol=1e-5)
     assert "swaps to run, on 1,000 pages each way" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [(["--out", "curve.txt"], "expected a file .csv or .parquet"), (["--bias", "rank"], "rank")],
-)
-def test_bad_options_are_named(tmp_path, capsys, arguments, message):
-    log = tmp_path / "cells.csv"
-    cells(30).to_csv(log, index=False)
-    assert main(["propensities", str(log), *arguments]) == 2
-    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("estimator", WITHOUT_GRAPH)
