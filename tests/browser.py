@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
@@ -74,14 +76,16 @@ def find_chromium() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
+needs_chromium = pytest.mark.skipif(
+    find_chromium() is None, reason="Chromium is not installed (apt-get install chromium)"
+)
+
+
 def check_page(path: str | Path, width: int) -> list[str]:
     """Open a file at a viewport of `width` CSS pixels, and list its problems.
 
     Looks for script and console errors, requests that fail or leave the disk, images that do
     not load or have no text, links that lead nowhere, repeated ids, and sideways scroll.
-
-    Returns:
-        One sentence per problem; empty when the page is sound.
     """
     with opened(path, width) as tab:
         tab.evaluate(_LOAD_IMAGES)
@@ -126,12 +130,8 @@ def _event_problems(events: list[dict]) -> list[str]:
 
 @contextmanager
 def opened(path: str | Path, width: int, fragment: str = "") -> Iterator[Tab]:
-    """A tab that has loaded the file at a viewport of `width` CSS pixels.
-
-    Args:
-        path, width: The file, and the width.
-        fragment: The end of the address, from '#' on.
-    """
+    """A tab that has loaded the file at a viewport of `width` CSS pixels, at an address that ends
+    with `fragment`."""
     binary = find_chromium()
     if binary is None:
         raise FileNotFoundError(f"none of {', '.join(NAMES)} is installed")

@@ -52,16 +52,8 @@ def simulate_sessions(
     temperature: float,
     rng: np.random.Generator,
 ) -> Sessions:
-    """The plain simulation, session by session (Hager et al. 2025, Section 7).
-
-    Args:
-        order: [queries, positions] the policy's ranking; see `Traffic.impressions`.
-        probability: [queries, documents, positions] P(click) of each cell.
-        lengths: [queries] documents of each query.
-        sessions: number of sessions. Queries are drawn uniformly.
-        temperature: probability in [0, 1] that a session's ranking is uniformly random.
-        rng: source of randomness.
-    """
+    """The plain simulation, session by session (Hager et al. 2025, Section 7), from the policy's
+    order of [queries, positions] and P(click) of [queries, documents, positions]."""
     queries, length = order.shape
     query = np.sort(rng.integers(queries, size=sessions))
     where = np.arange(length) < np.asarray(lengths)[query, None]

@@ -8,12 +8,10 @@ import re
 
 import pytest
 
-from tests.browser import check_page, find_chromium, opened
+from tests.browser import check_page, needs_chromium, opened
 from tests.sites import site
 
-pytestmark = pytest.mark.skipif(
-    find_chromium() is None, reason="Chromium is not installed (apt-get install chromium)"
-)
+pytestmark = needs_chromium
 
 DESK, PHONE = 1280, 390
 A4 = 673  # pixels between the margins

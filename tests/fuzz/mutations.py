@@ -12,14 +12,8 @@ MOST_REPEATS = 300
 
 
 def mutate(seed: bytes, others: Sequence[bytes], words: Sequence[bytes], rng: Random) -> bytes:
-    """Change a valid input in up to about eight places. One input in ten stays as it is.
-
-    Args:
-        seed: the valid input.
-        others: inputs whose pieces may be spliced in.
-        words: of the format.
-        rng: draws the changes and their places.
-    """
+    """Change a valid input, the seed, in up to about eight places: words of the format and pieces
+    of other inputs are put in. One input in ten stays as it is."""
     text = bytearray(seed)
     while rng.random() < (0.9 if text == seed else 0.4):
         start, other = rng.randint(0, len(text)), rng.choice(others)

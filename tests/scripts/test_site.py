@@ -7,7 +7,7 @@ import pytest
 from sphinx.util.inventory import InventoryFile
 
 import twotowers
-from tests.browser import check_page, find_chromium
+from tests.browser import check_page, needs_chromium
 from tests.running import ran
 from twotowers.models.names import MODELS
 from twotowers.root import ROOT
@@ -39,7 +39,7 @@ def test_each_click_model_has_its_name_and_formula(site):
         assert model in text.partition(heading)[2].partition("<section ")[0], name
 
 
-@pytest.mark.skipif(not find_chromium(), reason="Chromium is not installed")
+@needs_chromium
 @pytest.mark.parametrize(
     ("name", "width"),
     [("docs/index", 1280), ("docs/models", 1280), ("docs/settings", 390), ("docs/api", 390)],

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import twotowers as tt
-from tests.browser import check_page, find_chromium, opened
+from tests.browser import check_page, needs_chromium, opened
 from tests.simulated_logs import rows_of
 from twotowers.commands.main import main
 from twotowers.diagnosis.evidence import ABOVE
@@ -309,7 +309,7 @@ def test_the_command_writes_a_page_and_its_numbers(tmp_path, capsys):
     assert main(["diagnose", str(log), "--out", str(tmp_path / "page.txt")]) == 2
 
 
-@pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed")
+@needs_chromium
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_fits_screens(said, tmp_path, width):
     said["bridge"].save(tmp_path / "page.html")

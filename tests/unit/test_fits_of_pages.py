@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from tests.tasks import task_of
 from tests.unit.simulated import POSITIONS, WIDTH, policies, read, simulated, write_world
 from twotowers.errors import InputError
 from twotowers.files.rankings import mask, pad
@@ -35,7 +36,7 @@ def pages(folder):
 # Fits.
 
 
-def task_of(folder, pages, *, lanes, tower="embedding", model=None, users=True, paged=True) -> Task:
+def made(folder, pages, *, lanes, tower="embedding", model=None, users=True, paged=True) -> Task:
     found = read(folder, pages)
     splits = {}
     for split, policy in policies(folder).items():
@@ -49,16 +50,8 @@ def task_of(folder, pages, *, lanes, tower="embedding", model=None, users=True, 
             counts=counts_of(found[split], 6, POSITIONS),
             sessions=found[split] if paged else None,
         )
-    return Task(
-        model or Additive(),
-        tower,
-        splits,
-        lanes,
-        TRAINING,
-        POSITIONS,
-        3,
-        users=[Additive()] * 4 if users else None,
-    )
+    given = {"model": model or Additive(), "tower": tower, "lanes": lanes, "training": TRAINING}
+    return task_of(splits, POSITIONS, **given, seed=3, users=[Additive()] * 4 if users else None)
 
 
 def started(*starts) -> tuple[list, Lane]:
@@ -74,7 +67,7 @@ def fresh(task: Task):
 def test_sessions_fit_in_batches_of_sessions(folder, pages):
     lanes = [(3, "none")]
     by_page, by_cell = (
-        descent.split_loss(task_of(folder, pages, lanes=[], paged=paged).splits[split], lanes)
+        descent.split_loss(made(folder, pages, lanes=[], paged=paged).splits[split], lanes)
         for paged, split in ((True, "train"), (False, "train"))
     )
     assert (by_page.units, by_cell.units) == (900, 6)
@@ -85,7 +78,7 @@ def test_sessions_fit_in_batches_of_sessions(folder, pages):
 
 def test_starts(folder, pages):
     lanes, start = started("zero", "truth", "random")
-    task = task_of(folder, pages, lanes=lanes)
+    task = made(folder, pages, lanes=lanes)
     model = fresh(task)
     graph, state = nnx.split(model)
     vectors = starts_of(task, model, start)
@@ -99,11 +92,11 @@ def test_starts(folder, pages):
     np.testing.assert_allclose(logits[train.where], train.relevance[train.where] - 2)
     np.testing.assert_allclose(truth.position_bias, -np.log(np.arange(1, POSITIONS + 1)), rtol=1e-6)
     # With random starts only, the fit is the plain one.
-    assert starts_of(task_of(folder, pages, lanes=[(3, {})]), model, "random") is None
+    assert starts_of(made(folder, pages, lanes=[(3, {})]), model, "random") is None
 
 
 def test_the_truth_of_a_position_based_user_is_finite(folder, pages):
-    task = task_of(folder, pages, lanes=[(3, {})], model=PositionBased())
+    task = made(folder, pages, lanes=[(3, {})], model=PositionBased())
     task.users[:] = [PositionBased(eta=2)] * 4
     (vector,) = starts_of(task, fresh(task), "truth")
     assert np.isfinite(vector).all()
@@ -119,7 +112,7 @@ def test_the_truth_of_a_position_based_user_is_finite(folder, pages):
     ],
 )
 def test_starts_that_there_are_not(folder, pages, start, changes, message):
-    task = task_of(folder, pages, lanes=[(3, {})], **changes)
+    task = made(folder, pages, lanes=[(3, {})], **changes)
     with pytest.raises(InputError, match=message):
         starts_of(task, fresh(task), start)
 
@@ -133,7 +126,7 @@ def test_what_stops_a_fit(folder, pages):
         return likelihood_fit(model, train, validation, *more, **options)
 
     for paged in (True, False):
-        task = task_of(folder, pages, lanes=[(3, {})], paged=paged)
+        task = made(folder, pages, lanes=[(3, {})], paged=paged)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(descent, "gradient_fit", spy)
             likelihood.fit(task, stop_on="train")
@@ -147,7 +140,7 @@ def test_what_stops_a_fit(folder, pages):
 
 
 def test_newton_is_the_exact_optimum_of_the_sessions_counts(folder, pages):
-    task = task_of(folder, pages, lanes=[(log, {}) for log in (1, 3)])
+    task = made(folder, pages, lanes=[(log, {}) for log in (1, 3)])
     train = task.splits["train"]
     for fitted, log in zip(newton.fit(task), (1, 3), strict=True):
         counts = train.counts.of_log(log)

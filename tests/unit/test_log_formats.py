@@ -9,7 +9,8 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from tests.logs import refused, taken, to_cells, to_sessions
+from tests.logs import clicked_rows, refused, taken, to_cells, to_sessions
+from twotowers.commands.main import main
 from twotowers.errors import InputError
 from twotowers.files import batches as tables
 from twotowers.logs.layouts import recognised
@@ -217,6 +218,19 @@ def test_rows_in_small_batches_equal_a_plain_loop(tmp_path, monkeypatch, rows):
     found, _ = taken(path, "rows")
     assert [(p["query"], p["documents"]) for p in found] == [page[1:] for page in pages]
     assert [click for p in found for click in p["clicks"]] == [click == 1 for *_, click in shown]
+
+
+def test_several_files_and_any_memory_give_the_same_cells(tmp_path, capsys):
+    rows, keys = clicked_rows(2000, *"abcdefgh"), ["query", "document", "position"]
+    for part in range(2):
+        rows[rows["session"] % 2 == part].to_parquet(tmp_path / f"part-{part}.parquet")
+    expected = rows.groupby(keys, as_index=False)["clicks"].agg(["size", "sum"])
+    for memory in ("3GB", "1KB"):
+        out = ["--memory", memory, "--out", str(tmp_path / "cells.parquet")]
+        assert main(["count", str(tmp_path / "part-*"), *out]) == 0
+        assert f"{8 * 3 * 3} cells written to" in capsys.readouterr().out
+        cells = pd.read_parquet(tmp_path / "cells.parquet").drop(columns="split")
+        assert cells.to_numpy().tolist() == expected.to_numpy().tolist()
 
 
 def test_a_page_without_end(tmp_path, monkeypatch):

@@ -12,13 +12,14 @@ from scipy.special import expit
 
 import twotowers as tt
 from tests.simulated_logs import rows_of
+from tests.tasks import task_of
 from twotowers.experiment.fields import read
 from twotowers.experiment.parts import relevance_tower
 from twotowers.experiment.settings import Model
 from twotowers.fits.models import model_of
 from twotowers.logs.described import inputs_of
 from twotowers.methods.likelihood import built
-from twotowers.methods.task import Split, Task
+from twotowers.methods.task import Split
 from twotowers.models.chances import Chance
 from twotowers.models.names import MODELS
 from twotowers.models.protocol import ONCE, PER_DOCUMENT, PER_JUMP, PER_POSITION
@@ -94,7 +95,10 @@ def test_what_runs(name):
         model = read(Model, TwoTower(click_model=name, parts=given).settled())
         read_of = [*(model.needs or {"pair"}), *(["bias"] if number % 2 else [])]
         inputs = jax.tree.map(jnp.asarray, inputs_of({each: of[each] for each in read_of}, {}))
-        towers = built(task_of(model, inputs))
+        kinds = {"tower": relevance_tower(model.tower), "parts": model.parts}
+        kinds |= {"model": model.of, "examination": model.examination.arguments()}
+        split = Split(inputs, np.ones(inputs.shape[:2], bool), None, None)
+        towers = built(task_of(split, POSITIONS, **kinds))
 
         def loss(towers):
             rows = jax.tree.map(jnp.asarray, (documents, position, shown, clicks))
@@ -107,20 +111,6 @@ def test_what_runs(name):
             # A model of cells has a table of positions, which a model without examination ignores.
             if "examination" in parts or where[0].key != "bias":
                 assert 0 < np.abs(each).max() < np.inf, (given, where)
-
-
-def task_of(model, inputs) -> Task:
-    return Task(
-        model=model.of,
-        tower=relevance_tower(model.tower),
-        splits={"train": Split(inputs, np.ones(inputs.shape[:2], bool), None, None)},
-        lanes=[(0, {})],
-        training={},
-        positions=POSITIONS,
-        seed=0,
-        examination=model.examination.arguments(),
-        parts=model.parts,
-    )
 
 
 QUERIES, SHOWN, SESSIONS = 8, 4, 4_000

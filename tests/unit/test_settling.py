@@ -1,6 +1,7 @@
 """Settings of towers, examination, heads and training: lanes and refusals."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -197,25 +198,27 @@ def test_what_is_refused_before_anything_is_computed(load, keys, value, parts):
         assert part in str(caught.value)
 
 
-def test_methods_that_train_no_towers_have_no_such_lanes(load, monkeypatch):
-    monkeypatch.setitem(EXPERIMENT["logs"]["main"], "queries", "train")
+BY_PAIR, UNMERGED = EXPERIMENT["logs"]["main"] | {"queries": "train"}, {"repair": ["none"]}
+DENSE = {"tower": "embedding", "examination": {"kind": "dense", "layers": [2]}}
+
+
+@pytest.mark.parametrize(
+    ("log", "changes", "message"),
+    [
+        (BY_PAIR, {"measure": ["queries"]}, ""),
+        (BY_PAIR, {"training": "slow"}, "'learning_rate' cannot differ between lanes of method"),
+        (BY_PAIR, {"model": DENSE}, "model.examination: method 'newton' has a parameter per"),
+        (BY_PAIR, {"measure": ["epochs"]}, "fit.measure.*'epochs'.*a method that trains"),
+        (LISTS, {}, "fit.method: method 'newton' takes positions"),
+        (LISTS, {"lanes": UNMERGED}, ""),
+        (LISTS, {"lanes": UNMERGED, "measure": ["places"]}, "'places' cannot .*a ranker sorts"),
+    ],
+)
+def test_what_a_method_that_trains_no_towers_asks_for(load, monkeypatch, log, changes, message):
+    monkeypatch.setitem(EXPERIMENT["logs"], "main", log)
     setting = {"log": "main", "model": {"tower": "embedding"}, "method": "newton"}
-    load(("settings", "fit"), setting)
-    with pytest.raises(InputError, match="'learning_rate' cannot differ between lanes of method"):
-        load(("settings", "fit"), setting | {"training": "slow"})
-    dense = {"tower": "embedding", "examination": {"kind": "dense", "layers": [2]}}
-    with pytest.raises(InputError, match=r"model.examination: method 'newton' has a parameter per"):
-        load(("settings", "fit"), setting | {"model": dense})
-
-
-def test_what_cannot_be_measured(load, monkeypatch):
-    monkeypatch.setitem(EXPERIMENT["settings"]["fit"], "measure", ["epochs", "validation"])
-    load()
-    embedded = {"log": "main", "model": {"tower": "embedding"}, "method": "newton"}
-    monkeypatch.setitem(EXPERIMENT["logs"]["main"], "queries", "train")
-    with pytest.raises(InputError, match=r"fit.measure.*'epochs'.*a method that trains"):
-        load(("settings", "fit"), {**embedded, "measure": ["epochs"]})
-    load(("settings", "fit"), {**embedded, "measure": ["queries"]})
+    with pytest.raises(InputError, match=message) if message else nullcontext():
+        load(["settings", "fit"], setting | changes)
 
 
 PAPERS_OWN = """
@@ -343,20 +346,6 @@ def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
         with pytest.raises(InputError, match=message):
             load(["settings", "fit"], setting | wrong)
     assert found["policy"] == inputs["policy"]
-
-
-def test_methods_that_know_no_bias_factors_fit_lanes_without_merging(load, monkeypatch):
-    monkeypatch.setitem(EXPERIMENT, "logs", {"main": LISTS})
-    setting = {
-        "log": "main",
-        "model": {"kind": "additive", "tower": "embedding"},
-        "method": "newton",
-    }
-    with pytest.raises(InputError, match=r"fit.method: method 'newton' takes positions"):
-        load(["settings", "fit"], setting)
-    load(["settings", "fit"], setting | {"lanes": {"repair": ["none"]}})
-    with pytest.raises(InputError, match=r"'places' cannot be measured .*a ranker sorts"):
-        load(["settings", "fit"], setting | {"lanes": {"repair": ["none"]}, "measure": ["places"]})
 
 
 def test_a_scale_may_draw_an_item_from_other_settings(load, monkeypatch):

@@ -204,14 +204,8 @@ def own_environment(caches: Path) -> dict[str, str]:
 def clean_project(
     folder: Path, environment: dict[str, str], paper: str = PAPER, items: tuple[str, ...] = ()
 ) -> Project:
-    """A clean, committed copy of the project's files in a new folder, for one paper.
-
-    Args:
-        folder: where to.
-        environment: the environment variables of its runs.
-        paper: the paper.
-        items: the items that the paper keeps (`Project.trim`). It keeps all if none is named.
-    """
+    """A clean, committed copy of the project's files in a new folder, for one paper and some of its
+    items, or all if none is named."""
     project = Project(folder, environment, paper)
     for path in project_files():
         file = folder / path

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.browser import check_page, find_chromium
+from tests.browser import check_page, needs_chromium
 from tests.workflow.project import FEW, PAPER, ROOT, SMOKE, Finished, Project, jobs
 from twotowers.claims.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED, UNDECIDED
 from twotowers.experiment.paper import Paper
@@ -120,7 +120,7 @@ def check_claims(project: Project) -> None:
     assert all(row["reason"] for row in rows if row["verdict"] != REPRODUCED)
 
 
-@pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed")
+@needs_chromium
 @pytest.mark.parametrize("page", ["index.html", f"{PAPER}/index.html"])
 def test_pages_are_sound(finished, page):
     """On a phone, whose width is the harder one; contract/test_page_browser.py has both."""
