@@ -6,6 +6,7 @@ from twotowers.experiment.components import find
 from twotowers.experiment.config import read_config
 from twotowers.experiment.paper import Paper, load_paper
 from twotowers.files.yamls import read_yaml
+from twotowers.identifiability.linked_lists import Lists, linked_lists
 from twotowers.report.drawing import Drawing
 from twotowers.root import ROOT
 
@@ -29,3 +30,9 @@ def drawing(paper: str, item: str, scale: str | None = None) -> Drawing:
 def built(name: str, paper: str, **parameters) -> Drawing:
     """A drawing with the given parameters."""
     return Drawing(find("drawings", name, paper).module.__name__, parameters)
+
+
+def given_lists(components: int, seed: int = 0) -> Lists:
+    """The lists of a number of components, drawn by a seed."""
+    lists = experiment("chen2024").logs[f"k{components}"].lists.model_dump()
+    return linked_lists(positions=10, **lists | {"seed": seed})

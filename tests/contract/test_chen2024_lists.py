@@ -11,11 +11,11 @@ from papers.chen2024.methods.naive import fit_naive
 from papers.chen2024.methods.rate_dla import MeanRatio
 from papers.chen2024.models.eye_tracking import EXAMINATION, EyeTracking
 from papers.chen2024.studies.theorems import relevance_of
-from tests.items import experiment
-from tests.lists import given_lists, read_lists
+from tests.items import experiment, given_lists
 from twotowers.claims.metrics import correlation, ndcg
 from twotowers.fitting.pair_counts import factor_components
 from twotowers.fitting.tiles import ClickRates
+from twotowers.identifiability.linked_lists import Lists, rows_of
 from twotowers.methods.alternation import alternate, click_mse
 from twotowers.randomness import stream
 
@@ -81,6 +81,23 @@ def test_relevance_of_the_labels():
     # Eq. C.1 with fractions written out; y_max = 5 would be the first to reach 1.
     attraction = EyeTracking().truth(np.arange(5.0), 10)["attraction"]
     np.testing.assert_allclose(expit(attraction), [0.1 + 0.9 * n / 31 for n in (0, 1, 3, 7, 15)])
+
+
+def read_lists(folder: str | Path) -> Lists:
+    """Read the lists of a folder that holds `train.init_list` and `train.labels`.
+
+    Both have a line per query: its number, then its documents, or their labels, by position.
+    """
+    pages, labels = (
+        np.loadtxt(Path(folder) / f"train.{name}", int, ndmin=2) for name in ("init_list", "labels")
+    )
+    documents, by_document = pages[:, 1:], np.full(pages[:, 1:].max() + 1, -1)
+    by_document[documents] = labels[:, 1:]
+    # Every document has one label, wherever it is shown.
+    assert (pages[:, 0] == labels[:, 0]).all()
+    assert (by_document[documents] == labels[:, 1:]).all()
+    number = factor_components(*rows_of(documents), factors=documents.shape[1]).max() + 1
+    return Lists(documents, by_document, int(number))
 
 
 @needs_authors

@@ -7,7 +7,7 @@ from papers.chen2024.judges.synthetic import POOR
 from papers.chen2024.methods.rate_dla import MeanRatio, converge
 from papers.chen2024.studies.example2 import estimate, exponent, gilbert, pair_apart, simulated
 from papers.chen2024.studies.theorems import contradiction, free_constants, second_solution, swaps
-from tests.lists import given_lists
+from tests.items import given_lists
 from twotowers.errors import InputError
 from twotowers.fitting.tiles import ClickRates
 from twotowers.methods.alternation import alternate

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tests.fuzz import tables
 from tests.fuzz.mutations import mutate
-from tests.streams import cells_of
+from tests.logs import cells_of
 from twotowers.analysis.identification import identify
 from twotowers.datasets import letor
 from twotowers.errors import InputError

@@ -1,11 +1,11 @@
 """The package from its wheel, in an environment without the repository and without JAX."""
 
 import ast
-import os
 import subprocess
 import sys
 import tomllib
 import venv
+import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -59,10 +59,6 @@ print(fit.evaluate(rankings.test).columns.tolist())
 """
 
 
-def bin_of(folder: Path) -> Path:
-    return folder / ("Scripts" if os.name == "nt" else "bin")
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The wheel, built as `pip install .` builds it."""
@@ -82,7 +78,7 @@ def clean(wheel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("clean")
     venv.create(folder / "venv", symlinks=True)
     lend(folder, PROJECT["dependencies"])
-    python = bin_of(folder / "venv") / "python"
+    python = folder / "venv" / "bin" / "python"
     command = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
     subprocess.run([*map(str, command), str(wheel)], check=True)
     table = shop_rows(300)
@@ -105,17 +101,15 @@ def lend(folder: Path, asked: list[str]) -> None:
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
-    path = bin_of(folder / "venv")
+    path = folder / "venv" / "bin"
     environment = {"PATH": str(path), "HOME": str(folder)}
     return ran([str(path / command[0]), *command[1:]], cwd=folder, env=environment)
 
 
 def test_the_wheel_has_its_data(wheel):
-    import zipfile
-
-    names = {Path(name).name for name in zipfile.ZipFile(wheel).namelist()}
-    assert names >= DATA
-    assert not any("papers/" in name for name in zipfile.ZipFile(wheel).namelist())
+    files = zipfile.ZipFile(wheel).namelist()
+    assert {Path(name).name for name in files} >= DATA
+    assert not any("papers/" in name for name in files)
 
 
 def test_the_package_works_without_the_repository(clean):

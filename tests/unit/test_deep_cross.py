@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from tests.training import page_towers
 from twotowers.models.dynamic_bayesian import DynamicBayesian
+from twotowers.models.protocol import PER_DOCUMENT
 from twotowers.towers.deep import DeepTower
 from twotowers.towers.deep_cross import DeepCrossTower
 from twotowers.towers.linear import LinearTower
+from twotowers.towers.page_towers import PageTowers, Reading
 
 RNG = np.random.default_rng(0)
 PAGES, LENGTH, WIDTH = 40, 4, 3
@@ -65,7 +66,9 @@ def test_the_tower_is_its_formula():
 @pytest.mark.parametrize("build", [LinearTower, DeepTower, DeepCrossTower])
 def test_each_part_of_documents_has_a_tower_of_its_own(build):
     """The losses are those of the chain's recursion, by hand, from the towers' own logits."""
-    model = page_towers(DynamicBayesian(), build, {"features": WIDTH}, LENGTH, seed=3)
+    tower, kinds = Reading(build, ("features",)), DynamicBayesian.parts.items()
+    parts = {part: tower if kind == PER_DOCUMENT else None for part, kind in kinds}
+    model = PageTowers(DynamicBayesian(), parts, {"features": WIDTH}, LENGTH, rngs=nnx.Rngs(3))
     attraction, satisfaction = (
         1 / (1 + np.exp(-np.asarray(model.towers[part](jnp.asarray(FEATURES)), float)))
         for part in ("attraction", "satisfaction")

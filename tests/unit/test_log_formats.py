@@ -92,14 +92,6 @@ def test_numbers_of_clicks_are_repeats(tmp_path):
     assert "row 2: 3 clicks on one document" in str(refused(path, "pages", repeats="error"))
 
 
-def test_pages_need_known_columns(tmp_path):
-    path = write_table(tmp_path, asked=[1], documents=[["a"]], clicks=[[1]])
-    assert "or `columns` with the names in the file" in str(refused(path, "pages"))
-    assert "no column 'qq'" in str(refused(path, "pages", columns={"query": "qq"}))
-    with pytest.raises(InputError, match="clicks: 'hits'"):
-        taken(path, "pages", columns={"query": "asked"}, clicks="hits")
-
-
 @pytest.mark.parametrize(
     ("format", "name", "columns"),
     [
@@ -139,9 +131,15 @@ def test_the_name_of_one_column_changes_no_other(tmp_path, format, name, columns
         ("cells", {"bias": ["t", "t"]}, "t: is named twice"),
         ("pages", {"bias": ["impressions"]}, "impressions: is the name of another column"),
         ("sessions", {"bias": ["position"]}, "position: is the name of another column"),
+        ("pages", {"columns": {"query": "qq"}}, "no column 'qq'"),
+        ("pages", {"clicks": "hits"}, "clicks: 'hits'"),
+        ("rows", {}, "or `columns` with the names in the file"),
+        ("page", {}, "'page'.*did you mean 'pages'"),
+        ("yandex", {"gaps": "close"}, "gaps: format 'yandex' has no such setting"),
+        ("yandex", {"strays": "ignore"}, "strays: 'ignore'"),
     ],
 )
-def test_names_that_are_not_free(tmp_path, format, settings, message):
+def test_names_and_settings_that_there_are_not(tmp_path, format, settings, message):
     lists = {"documents": [["a"]], "clicks": [[1]], "position": [[1]]}
     path = write_table(tmp_path, session=[1], split=["log"], query=[7], t=[1], **lists)
     with pytest.raises(InputError, match=message):
@@ -335,18 +333,8 @@ def test_no_file_and_no_table(tmp_path, format):
     assert refused(path, format)
     path.write_bytes(gzip.compress(b"no table"))
     assert refused(path, format)
-
-
-def test_unknown_names(tmp_path):
-    with pytest.raises(InputError, match=r"'page'.*did you mean 'pages'"):
-        open_log(tmp_path / "x", "page")
-    with pytest.raises(InputError, match="gaps: format 'yandex' has no such setting"):
-        open_log(tmp_path / "x", "yandex", gaps="close")
-    with pytest.raises(InputError, match="strays: 'ignore'"):
-        open_log(tmp_path / "x", "yandex", strays="ignore")
-    assert "ending '.xlsx'" in str(refused(write_rows(tmp_path, "", name="r.xlsx"), "rows"))
-    text = write_rows(tmp_path, "s,7,a,1,0\n")
-    assert "no column 'pos'" in str(refused(text, "rows", columns={"position": "pos"}))
+    if format == "rows":
+        assert "ending '.xlsx'" in str(refused(path.rename(tmp_path / "rows.xlsx"), format))
 
 
 # Counted pages

@@ -4,11 +4,12 @@ OpenBLAS and NumPy choose their kernels by the processor, and each rounds in its
 """
 
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+
+from tests.running import ran
 
 FEATURES = np._core._multiarray_umath.__cpu_features__
 VECTORS = [each for each in np._core._multiarray_umath.__cpu_dispatch__ if FEATURES[each]]
@@ -24,10 +25,6 @@ def test_the_core_is_right_on_other_processors(kernel, needed, vectors):
     environment = os.environ | {"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": "1"}
     if not vectors:
         environment["NPY_DISABLE_CPU_FEATURES"] = " ".join(VECTORS)
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *CORE],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stdout[-3000:]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *CORE]
+    done = ran(command, env=environment)
+    assert done.returncode == 0, done.stdout[-3000:]

@@ -57,10 +57,6 @@ def setting(text: str, provenance: dict) -> dict:
     return {**own, "text": text, "provenance": provenance}
 
 
-def replace(one: dict, **other) -> dict:
-    return {**one, **other}
-
-
 @pytest.fixture
 def item(tmp_path) -> dict:
     for name in ("fig1.svg", "fig1.csv", "README.md"):
@@ -148,7 +144,7 @@ def test_a_brief_answers_by_the_verdicts_of_the_claims_that_decide(tmp_path, ite
         claim(claim="2", verdict=CONTRADICTED, statement="It rises"),
         claim(claim="3", verdict=CONTRADICTED),
     ]
-    page = build(tmp_path, replace(paper, items=[replace(item, claims=rows)], brief=BRIEF))
+    page = build(tmp_path, dict(paper, items=[dict(item, claims=rows)], brief=BRIEF))
     brief = page.split('<dl class="brief">')[1].split("</dl>")[0]
     words_shown = (
         "Can it be told?", "Yes.", "Some hold and some do not.",
@@ -165,7 +161,7 @@ def test_a_brief_has_the_answer_of_recorded_runs(tmp_path, item, paper):
         claim(verdict=UNDECIDED, cause=SEEDS, recorded=[recorded(REPRODUCED)]),
         claim(claim="2", verdict=UNDECIDED, cause=ONE_SEED),
     ]
-    page = build(tmp_path, replace(paper, items=[replace(item, claims=rows)], brief=BRIEF))
+    page = build(tmp_path, dict(paper, items=[dict(item, claims=rows)], brief=BRIEF))
     brief = page.split('<dl class="brief">')[1].split("</dl>")[0]
     here, there = brief.split("<dt>Recorded runs</dt>")
     assert "2 undecided" in here
@@ -179,7 +175,7 @@ def test_what_a_paper_file_names_must_be_there(tmp_path, paper):
         with pytest.raises(InputError, match=f"highlight: .*{named}"):
             side_by_side(table(), highlight)
     with pytest.raises(InputError, match="'2' is no claim of the paper"):
-        build(tmp_path, replace(paper, brief=BRIEF))
+        build(tmp_path, dict(paper, brief=BRIEF))
 
 
 def test_every_string_is_escaped(tmp_path, item, paper):
@@ -189,7 +185,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
     judged = dict.fromkeys(("statement", "where", "measured", "reason", "judge"), HOSTILE)
     texts = dict.fromkeys(("title", "caption", "expected"), HOSTILE)
     items = [
-        replace(
+        dict(
             item,
             **texts,
             table=rows,
@@ -199,7 +195,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
         )
     ]
     settings = [setting(HOSTILE, hostile)]
-    one = replace(paper, title=HOSTILE, citation=HOSTILE, items=items, settings=settings)
+    one = dict(paper, title=HOSTILE, citation=HOSTILE, items=items, settings=settings)
     for page in (build(tmp_path, one), overview(tmp_path, one)):
         assert "<script>alert" not in page
         assert page.count("<script") == 1, "ours"
@@ -207,7 +203,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
 
 
 def test_elements_are_closed_images_have_text_and_size_and_parts_have_links(tmp_path, paper):
-    page = build(tmp_path, replace(paper, claims=[claim(claim="2b", item="")]))
+    page = build(tmp_path, dict(paper, claims=[claim(claim="2b", item="")]))
     whole = overview(tmp_path, paper)
     for each in (page, whole):
         opened, closed = (Counter(re.findall(rf"<{end}([a-z]\w*)", each)) for end in ("", "/"))
@@ -262,7 +258,7 @@ def test_this_run_and_recorded_runs_are_two_columns_everywhere(tmp_path, item, p
         claim(claim="5", verdict=NOT_TESTABLE, reason=f"fig2 {UNMADE}"),
     ]
     lone = claim(claim="4", verdict=NOT_TESTABLE, reason="no log", stands_on="real data")
-    one = replace(paper, items=[replace(item, claims=judged)], claims=[lone])
+    one = dict(paper, items=[dict(item, claims=judged)], claims=[lone])
     expected = {
         "reproduced": ["0", "0"],
         "contradicted": ["1", "1"],
@@ -305,7 +301,7 @@ def test_the_overview_has_papers_of_other_runs_and_names_what_is_not_finished(tm
     page = overview(tmp_path, paper, waiting=["later2026"])
     assert "Not finished: later2026." in page
     assert "claims.csv" not in page, "which is made last"
-    assert "claims.csv" in overview(tmp_path, paper, replace(paper, key="earlier2024", items=[]))
+    assert "claims.csv" in overview(tmp_path, paper, dict(paper, key="earlier2024", items=[]))
     write_overview(tmp_path, [paper["key"]], **RUN)
     page = (tmp_path / "index.html").read_text()
     assert page.index('id="sample2025"') < page.index('id="earlier2024"')
@@ -316,8 +312,8 @@ def test_a_table_has_its_first_numbers_as_a_small_picture(tmp_path, item, paper)
     (tmp_path / "fig1.tex").write_text(
         booktabs(["temperature", "ours", "paper"], cells, columns="rrr")
     )
-    text = replace(item, name="table1", kind="table", files={"tex": "fig1.tex"})
-    overview(tmp_path, replace(paper, items=[text]))
+    text = dict(item, name="table1", kind="table", files={"tex": "fig1.tex"})
+    overview(tmp_path, dict(paper, items=[text]))
     [shown] = json.loads((tmp_path / "sample2025" / "summary.json").read_text())["items"]
     assert shown["image"] is None
     assert shown["preview"] == [["0", "−3.000", "−2.500"], ["1", "−2.250", "–"]]
@@ -329,8 +325,8 @@ def test_each_metric_has_its_name_and_decimals(tmp_path, item, paper):
     ndcg, errors = one.assign(metric="ndcg@10", value=0.72864), one.assign(metric="click_mse")
     ours, theirs = errors.assign(value=8.7e-7), errors.assign(value=2e-5, source="published")
     whole = {"table": pd.concat([rows, ndcg, ours, theirs]), "highlight": None}
-    both = replace(item, **whole, names={"metric": {"click_mse": "MSE of clicks"}})
-    page = build(tmp_path, replace(paper, items=[both]))
+    both = dict(item, **whole, names={"metric": {"click_mse": "MSE of clicks"}})
+    page = build(tmp_path, dict(paper, items=[both]))
     for text in ("−2.000", "0.7286", "8.7e−7", "2.0e−5", "−1.9e−5", ">MSE of clicks<", ">ndcg@10<"):
         assert text in page
     assert "click_mse" not in page

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.own_kinds import write_own
 from tests.refusals import put
 from twotowers.errors import InputError
 from twotowers.experiment.components import components, find
@@ -234,6 +233,13 @@ class Wide(Tower):
     def __init__(self, width, *, decay: Lanes[Rate], shape: Shape = "flat", rngs):
         pass
 """
+
+
+def write_own(root: Path, paper: str, family: str, name: str, text: str) -> None:
+    """Write the file of a paper's own kind below a root, such as `papers/own/models/mine.py`."""
+    path = root / "papers" / paper / family / f"{name}.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
 
 
 def test_a_paper_brings_towers_of_its_own(tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.streams import seen
+from tests.logs import seen
 from twotowers.randomness import stream
 from twotowers.standins.logs import SESSIONS, YANDEX_CTR, generate_log
 from twotowers.standins.wscd import LAW, draw

@@ -6,7 +6,6 @@ import re
 import shlex
 import signal
 import stat
-import subprocess
 import sys
 import tempfile
 
@@ -206,7 +205,5 @@ def test_results_do_not_depend_on_the_number_of_cores(log):
     )
     known = {name: each for name, each in os.environ.items() if not name.endswith("_NUM_THREADS")}
     command = [sys.executable, "-c", code, "propensities", log]
-    finished = subprocess.run(
-        command, env=known, cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    finished = ran(command, env=known, cwd=ROOT, check=True)
     assert finished.stdout.splitlines()[-1] == "{1}"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.streams import counts_by_cell, seen
+from tests.logs import counts_by_cell, seen
 from twotowers.errors import InputError
 from twotowers.logs.tiangong import read_tiangong
 

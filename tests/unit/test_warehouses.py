@@ -295,7 +295,8 @@ def test_events_of_ga4_become_rows():
         connection.execute(exported(events))
         table = connection.execute(duck).df()
     log = tt.read_log(table)
-    assert (log.pages, log.ordered, log.layout.columns["user"]) == (4, True, "user_pseudo_id")
+    assert (log.pages, log.layout.time) == (4, "event_time")
+    assert log.layout.columns["user"] == "user_pseudo_id"
     assert sorted(map(tuple, table.to_numpy().tolist())) == [
         ("ann 1 tv 0", "tv", "a", "ann", 1, 0, 0),
         ("ann 1 tv 0", "tv", "b", "ann", 2, 1, 0),

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.logs import YANDEX, needs_yandex
-from tests.streams import cells_of, counts_by_cell, seen
+from tests.logs import YANDEX, cells_of, counts_by_cell, needs_yandex, seen
 from twotowers.errors import InputError
 from twotowers.logs.formats import yandex
 from twotowers.logs.formats.yandex import read as read_yandex

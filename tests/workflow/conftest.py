@@ -1,7 +1,6 @@
 """Clean copies of the project, shared by the tests of its pipeline."""
 
 import os
-import subprocess
 import sys
 import sysconfig
 import venv
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.running import ran
 from tests.workflow.project import (
     FEW,
     PAPER,
@@ -63,9 +63,7 @@ def cluster_python(tmp_path_factory) -> str:
     (Path(site) / "ours.pth").write_text(sysconfig.get_path("purelib"))
     pip = [sys.executable, "-m", "pip", "--quiet", "--python", python, "install"]
     lock = ROOT / "profiles" / "slurm" / "requirements.txt"
-    run = subprocess.run(
-        [*pip, "--require-hashes", "--requirement", lock], capture_output=True, text=True
-    )
+    run = ran([*pip, "--require-hashes", "--requirement", lock])
     if "No matching distribution" in run.stderr:
         pytest.skip("the plugin for Slurm cannot be downloaded here")
     assert run.returncode == 0, run.stderr
