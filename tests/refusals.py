@@ -14,15 +14,15 @@ def refusals(table: str) -> list[tuple]:
     """
     rows = re.findall(r"^([^\s#]+): ((?:.|\n )*?)\s+-> (.*)$", table, re.MULTILINE)
     return [
-        (path.split("."), yaml.safe_load(value), words.replace("^", path).split(" | "))
+        (path, yaml.safe_load(value), words.replace("^", path).split(" | "))
         for path, value, words in rows
     ]
 
 
-def put(content, keys, value):
-    """A copy with one value changed, or removed if it is None."""
+def put(content, path: str, value):
+    """A copy with the value of `path.of.keys` changed, or removed if it is None."""
     content = copy.deepcopy(content)
-    inner = content
+    inner, *keys = content, *path.split(".")
     for key in keys[:-1]:
         inner = inner[key]
     if value is None:

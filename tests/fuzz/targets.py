@@ -30,14 +30,8 @@ WIDTH, LABEL_MAX = 5, 4
 
 @dataclass(frozen=True)
 class Target:
-    """A reader under test.
-
-    Attributes:
-        draw: draws an input.
-        read: reads the file and asserts its contract. It raises InputError to refuse a file.
-        name: of the file, if the reader depends on it.
-        locates: a pattern that errors must match, besides the file's name.
-    """
+    """A reader under test: what draws an input, and what reads a file of this name and asserts its
+    contract. InputError refuses a file; its message matches `locates` and has the file's name."""
 
     draw: Callable[[Random], bytes]
     read: Callable[[Path], None]

@@ -17,7 +17,6 @@ from scripts import draw_item, fetch_dataset, generate_standin, parse_dataset, p
 from tests.items import experiment
 from twotowers.claims.statistics import write_results
 from twotowers.datasets.preprocess import preprocess_ultra
-from twotowers.datasets.sources import Source
 from twotowers.errors import InputError
 from twotowers.experiment.config import DataSet
 from twotowers.experiment.objects import dumped
@@ -82,33 +81,18 @@ def test_a_stand_in_with_text_has_a_law(tmp_path):
 
 
 def test_cells_of_several_parts_are_added_up_by_bias_features(tmp_path):
-    (tmp_path / "data").mkdir()
     names = "split,query,document,position,impressions,clicks,device"
     rows = "\na,7,x,1,20,3,tv\nb,7,x,1,10,0,tv\nb,7,x,1,10,1,phone\n"
-    (tmp_path / "data" / "log.csv").write_text(names + rows)
+    (tmp_path / "log.csv").write_text(names + rows)
     declared = {"name": "mylog", "format": "cells", "splits": {LOG: "log.csv"}}
-    entry = entry_of({**declared, "reading": {"bias": ["device"]}})
-    parse([fetched(tmp_path / "data", entry)], tmp_path / "log.parquet", entry, LOG)
+    declared |= {"reading": {"bias": ["device"]}}
+    source, manifest = DataSet.model_validate({"source": declared}).of, tmp_path / "manifest.json"
+    fetch_dataset.main([], [manifest], source=dumped(source), folder=str(tmp_path))
+    facts = {"format": "cells", "label_max": None, "width": None, "reading": source.reading}
+    parse_dataset.main([manifest], [tmp_path / "log.parquet"], split=LOG, **facts)
     found = [[*row.values()][2:] for row in pq.read_table(tmp_path / "log.parquet").to_pylist()]
     assert found == [[1, "phone", 10, 1], [1, "tv", 30, 3]]
     assert seen_in(tmp_path / "log.parquet") == {"impressions": 40, "clicks": 4}
-
-
-def entry_of(declared) -> Source:
-    return DataSet.model_validate({"source": declared}).of
-
-
-def fetched(folder: Path, entry: Source) -> Path:
-    path = folder.with_name("manifest.json")
-    fetch_dataset.main([], [path], source=dumped(entry), folder=str(folder))
-    return path
-
-
-def parse(inputs: list[Path], path: Path, entry: Source, split: str) -> None:
-    """Parse as the rule does, with the parameters of the source."""
-    facts = {"format": entry.format, "label_max": entry.label_max, "width": entry.width}
-    facts["reading"] = dict(entry.reading)
-    parse_dataset.main(inputs, [path], split=split, **facts)
 
 
 # The runner

@@ -120,11 +120,8 @@ def session_moments(temperature) -> tuple[np.ndarray, np.ndarray]:
 
 
 def largest_deviation(logs: np.ndarray, temperature: float) -> float:
-    """The largest standardised deviation of any mean or covariance, over its bound.
-
-    Args:
-        logs: [replications, 2 x cells] impressions and clicks.
-    """
+    """The largest standardised deviation of any mean or covariance, over its bound, of logs
+    [replications, 2 x cells] of impressions and clicks."""
     first, second = session_moments(temperature)
     mean = SESSIONS * first
     covariance = SESSIONS * (second - np.outer(first, first))

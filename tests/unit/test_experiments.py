@@ -67,10 +67,10 @@ replace: {mslr30k: mq2008} -> ^ | 'mq2008'
 """
 
 
-@pytest.mark.parametrize(("keys", "value", "parts"), refusals(CONFIG_REFUSED))
-def test_config_errors_name_file_field_and_the_nearest(keys, value, parts):
+@pytest.mark.parametrize(("path", "value", "parts"), refusals(CONFIG_REFUSED))
+def test_config_errors_name_file_field_and_the_nearest(path, value, parts):
     with pytest.raises(InputError) as caught:
-        read_config(put(CONFIG, keys, value))
+        read_config(put(CONFIG, path, value))
     for part in ["config.yaml", *parts]:
         assert part in str(caught.value)
 
@@ -84,7 +84,7 @@ def test_lanes_of_users_and_sessions(load):
         "user": {"kind": "position_based", "eta": [0, 1], "noise": 0.2},
         "sessions": {"train": [10, 100], "validation": [1, 10], "test": 5},
     }
-    lanes = load(put(EXPERIMENT, ["logs", "main"], log)).logs["main"].lanes
+    lanes = load(put(EXPERIMENT, "logs.main", log)).logs["main"].lanes
     assert list(lanes) == ["strength", "temperature", "sessions", "eta"]
     assert (lanes["sessions"], lanes["eta"]) == ([10, 100], [0, 1])
 
@@ -118,11 +118,11 @@ def load(tmp_path):
     ],
 )
 def test_a_configuration_asks_for_more_seeds(load, own, at_scale, seeds, expected):
-    changed = put(EXPERIMENT, ["scales", "laptop", "seeds"], [5, 9])
+    changed = put(EXPERIMENT, "scales.laptop.seeds", [5, 9])
     if own:
-        changed = put(changed, ["settings", "fit", "seeds"], own)
+        changed = put(changed, "settings.fit.seeds", own)
     if at_scale:
-        changed = put(changed, ["scales", "laptop", "settings"], {"fit": {"seeds": at_scale}})
+        changed = put(changed, "scales.laptop.settings", {"fit": {"seeds": at_scale}})
     assert load(changed, scale="laptop", seeds=seeds).seeds_of("fit") == expected
 
 
@@ -146,8 +146,8 @@ def test_an_experiment_is_filled_in(load):
 
 def test_an_item_of_some_scales_takes_along_what_only_it_needs(load):
     slow = EXPERIMENT["items"]["fig1"] | {"needs": ["fit", "slow", "lemma"], "scales": ["paper"]}
-    changed = put(EXPERIMENT, ["items", "fig2"], slow)
-    changed = put(changed, ["settings", "slow"], EXPERIMENT["settings"]["fit"])
+    changed = put(EXPERIMENT, "items.fig2", slow)
+    changed = put(changed, "settings.slow", EXPERIMENT["settings"]["fit"])
     laptop, paper = load(changed, scale="laptop"), load(changed, scale="paper")
     assert (set(laptop.items), set(paper.items)) == ({"fig1"}, {"fig1", "fig2"})
     assert (set(laptop.settings), set(paper.settings)) == ({"fit"}, {"fit", "slow"})
@@ -155,23 +155,23 @@ def test_an_item_of_some_scales_takes_along_what_only_it_needs(load):
     for key in ("only", "also"):
         asked = load(changed, scale="laptop", **{key: ["p/fig2", "other/fig1"]})
         assert (set(asked.items), set(asked.settings)) == ({"fig1", "fig2"}, {"fit", "slow"})
-    assert set(load(put(changed, ["items", "fig2", "scales"], []), scale="paper").items) == {"fig1"}
+    assert set(load(put(changed, "items.fig2.scales", []), scale="paper").items) == {"fig1"}
 
 
 def test_a_scale_may_fit_the_logs_of_some_data_sets(load):
     other = EXPERIMENT["logs"]["main"] | {"dataset": "yahoo"}
-    changed = put(EXPERIMENT, ["datasets", "yahoo"], {"prepare": "top_labels", "top": 25})
-    changed = put(changed, ["logs", "other"], other)
-    changed = put(changed, ["settings", "far"], EXPERIMENT["settings"]["fit"] | {"log": "other"})
-    changed = put(changed, ["items", "fig1", "needs"], ["far", "fit", "lemma"])
+    changed = put(EXPERIMENT, "datasets.yahoo", {"prepare": "top_labels", "top": 25})
+    changed = put(changed, "logs.other", other)
+    changed = put(changed, "settings.far", EXPERIMENT["settings"]["fit"] | {"log": "other"})
+    changed = put(changed, "items.fig1.needs", ["far", "fit", "lemma"])
     draw = EXPERIMENT["items"]["fig1"]["draw"] | {"settings": {"fit": "F", "far": "G"}}
-    changed = put(changed, ["items", "fig1", "draw"], draw)
+    changed = put(changed, "items.fig1.draw", draw)
     alone = EXPERIMENT["items"]["fig1"] | {
         "needs": ["far"],
         "draw": draw | {"settings": {"far": "G"}},
     }
-    changed = put(changed, ["items", "fig2"], alone)
-    changed = put(changed, ["scales", "smoke", "datasets"], ["mslr30k"])
+    changed = put(changed, "items.fig2", alone)
+    changed = put(changed, "scales.smoke.datasets", ["mslr30k"])
     smoke, laptop = load(changed, scale="smoke"), load(changed, scale="laptop")
     assert (set(smoke.settings), set(laptop.settings)) == ({"fit"}, {"fit", "far"})
     # The items have what is left, and one of nothing is not made. Studies stay.
@@ -184,7 +184,7 @@ def test_a_scale_may_fit_the_logs_of_some_data_sets(load):
     mine = load(changed, scale="smoke", replace={"yahoo": "istella_s"})
     assert set(mine.settings) == {"fit", "far"}
     with pytest.raises(InputError, match=r"scales\.smoke\.datasets.*'yaho'"):
-        load(put(changed, ["scales", "smoke", "datasets"], ["yaho"]), scale="smoke")
+        load(put(changed, "scales.smoke.datasets", ["yaho"]), scale="smoke")
 
 
 def test_overrides_of_a_scale_apply_to_that_scale_only(load):
@@ -195,7 +195,7 @@ def test_overrides_of_a_scale_apply_to_that_scale_only(load):
         "settings": {"fit": {"seeds": [8]}},
     }
     changed = put(
-        EXPERIMENT, ["scales", "smoke"], EXPERIMENT["scales"]["smoke"] | {"seeds": [5]} | overrides
+        EXPERIMENT, "scales.smoke", EXPERIMENT["scales"]["smoke"] | {"seeds": [5]} | overrides
     )
     smoke, laptop = load(changed, scale="smoke"), load(changed, scale="laptop")
     trained = smoke.settings["fit"].training
@@ -211,10 +211,8 @@ def test_overrides_of_a_scale_apply_to_that_scale_only(load):
 def test_overrides_apply_to_one_of_two_names_that_share_an_anchor(load):
     """YAML reads both names as one object."""
     entry = EXPERIMENT["studies"]["lemma"] | {"module": "lemma"}
-    shared = put(EXPERIMENT, ["studies"], {"lemma": entry, "other": entry})
-    changed = put(
-        put(shared, ["items"], {}), ["scales", "smoke", "studies"], {"lemma": {"views": 7}}
-    )
+    shared = put(EXPERIMENT, "studies", {"lemma": entry, "other": entry})
+    changed = put(put(shared, "items", {}), "scales.smoke.studies", {"lemma": {"views": 7}})
     assert "*id" in yaml.safe_dump(changed)
     found = load(changed, scale="smoke").studies
     assert [found[name].parameters["views"] for name in ("lemma", "other")] == [7, 2]
@@ -228,7 +226,7 @@ def replaced(**names):
 
 def test_a_data_set_is_replaced_wherever_it_is_named(load):
     study = {"dataset": "mslr30k", "ranker": "svm"}
-    experiment = put(EXPERIMENT, ["studies"], EXPERIMENT["studies"] | {"a": study, "b": study})
+    experiment = put(EXPERIMENT, "studies", EXPERIMENT["studies"] | {"a": study, "b": study})
     assert "*id" in yaml.safe_dump(experiment), "a and b are one object"
     found = load(experiment, **replaced(mslr30k="mine"))
     assert list(found.datasets) == ["mine", "yandex"]
@@ -241,9 +239,9 @@ def test_a_data_set_is_replaced_wherever_it_is_named(load):
 def test_one_data_set_cannot_be_prepared_in_two_ways(load):
     both = replaced(mslr30k="mine", yahoo="mine")
     steps = EXPERIMENT["datasets"]["mslr30k"]
-    alike = put(EXPERIMENT, ["datasets", "yahoo"], steps)
+    alike = put(EXPERIMENT, "datasets.yahoo", steps)
     assert list(load(alike, **both).datasets) == ["mine", "yandex"]
-    unlike = put(EXPERIMENT, ["datasets", "yahoo"], steps | {"top": 10})
+    unlike = put(EXPERIMENT, "datasets.yahoo", steps | {"top": 10})
     with pytest.raises(InputError, match=r"datasets\.yahoo: 'mine' .* prepared differently"):
         load(unlike, **both)
 
@@ -253,7 +251,7 @@ def test_a_data_set_of_counts_has_no_pages_to_fit(load, form):
     counts = {"source": {"name": "counts", "format": form, "splits": {"log": "a"}}}
     log = {"from": "dataset", "dataset": "counts"}
     log["split"] = {"train": 0.8, "validation": 0.1, "test": 0.1}
-    changed = put(put(EXPERIMENT, ["datasets", "counts"], {}), ["logs", "real"], log)
+    changed = put(put(EXPERIMENT, "datasets.counts", {}), "logs.real", log)
     with pytest.raises(InputError, match=rf"dataset: 'counts' of format '{form}' has no pages"):
         load(changed, datasets=CONFIG["datasets"] | {"counts": counts})
 
@@ -320,25 +318,25 @@ items.fig1.draw: {kind: position_bias, settings: 3} -> ^.settings: 3 | a mapping
 """
 
 
-@pytest.mark.parametrize(("keys", "value", "parts"), refusals(REFUSED))
-def test_experiment_errors_name_file_field_and_the_nearest(load, keys, value, parts):
+@pytest.mark.parametrize(("path", "value", "parts"), refusals(REFUSED))
+def test_experiment_errors_name_file_field_and_the_nearest(load, path, value, parts):
     with pytest.raises(InputError) as caught:
-        load(put(EXPERIMENT, keys, value), scale="laptop")
+        load(put(EXPERIMENT, path, value), scale="laptop")
     for part in [str(Path("papers", "p", "experiment.yaml")), *parts]:
         assert part in str(caught.value)
 
 
 def test_a_drawing_chooses_rows_by_columns_that_there_are(load):
     changes = {"needs": ["fit"], "draw": EXPERIMENT["items"]["fig1"]["draw"]}
-    only = put(EXPERIMENT, ["items", "fig1"], EXPERIMENT["items"]["fig1"] | changes)
-    load(put(only, ["items", "fig1", "draw", "where"], {"weighting": "none", "position": 3}))
-    wrong = ["items", "fig1", "draw", "where"], {"strenght": 1}
+    only = put(EXPERIMENT, "items.fig1", EXPERIMENT["items"]["fig1"] | changes)
+    load(put(only, "items.fig1.draw.where", {"weighting": "none", "position": 3}))
+    wrong = "items.fig1.draw.where", {"strenght": 1}
     with pytest.raises(InputError, match=r"fig1.draw.where: .*'strenght' .*mean 'strength'"):
         load(put(only, *wrong))
     sweep = {"kind": "sweep", "metrics": {"ndcg@10": "n"}, "keys": [], "xlabel": "x"}
     sweep |= {"along": "strength", "curves": "temperature"}
     for key in ("along", "curves"):
-        drawn = put(only, ["items", "fig1", "draw"], sweep | {key: "temperatur"})
+        drawn = put(only, "items.fig1.draw", sweep | {key: "temperatur"})
         with pytest.raises(InputError, match=rf"fig1.draw.{key}: .*'temperatur' .*'temperature'"):
             load(drawn)
     load(put(EXPERIMENT, *wrong))  # The item needs studies, too, whose columns are not known.
@@ -375,9 +373,9 @@ def test_a_method_says_what_it_needs(load, row):
     method, model, field, expected = (cell.strip() for cell in row.split("|"))
     model, pages = yaml.safe_load(model), expected == "features"
     log = EXPERIMENT["logs"]["main"] | (BY_PAIR if model["tower"] == "embedding" else {})
-    changed = put(EXPERIMENT, ["logs", "main"], log | (SHOWN if pages else {}))
+    changed = put(EXPERIMENT, "logs.main", log | (SHOWN if pages else {}))
     fit = {"log": "main", "model": model, "method": method}
-    changed = put(changed, ["settings", "fit"], fit | {"training": "deep"})
+    changed = put(changed, "settings.fit", fit | {"training": "deep"})
     if not field:
         assert load(changed).settings["fit"].method.name == method
         return
@@ -392,7 +390,7 @@ def test_every_method_is_tried():
 @pytest.mark.parametrize("method", ["conditional", "harvesting"])
 def test_a_method_of_bias_alone_may_be_tested_on_other_queries(load, method):
     fit = EXPERIMENT["settings"]["fit"] | {"model": {"tower": "embedding"}, "method": method}
-    assert not load(put(EXPERIMENT, ["settings", "fit"], fit)).settings["fit"].log.same_queries
+    assert not load(put(EXPERIMENT, "settings.fit", fit)).settings["fit"].log.same_queries
 
 
 # YAML
@@ -413,11 +411,11 @@ def test_a_mistake_is_blamed_on_the_file_that_has_it(tmp_path):
 
 
 def test_a_setting_may_name_a_tower_which_a_scale_may_override(load):
-    changed = put(EXPERIMENT, ["towers"], {"net": {"kind": "dense", "layers": [8, 4]}})
+    changed = put(EXPERIMENT, "towers", {"net": {"kind": "dense", "layers": [8, 4]}})
     changed = put(
-        changed, ["settings", "fit"], {"log": "main", "model": {"tower": "net"}, "training": "deep"}
+        changed, "settings.fit", {"log": "main", "model": {"tower": "net"}, "training": "deep"}
     )
-    changed = put(changed, ["scales", "smoke", "towers"], {"net": {"layers": [2]}})
+    changed = put(changed, "scales.smoke.towers", {"net": {"layers": [2]}})
     for scale, layers in (("smoke", [2]), ("paper", [8, 4])):
         tower = load(changed, scale=scale).settings["fit"].model.tower
         assert (tower.name, tower.options) == ("dense", {"layers": tuple(layers)})
@@ -431,9 +429,9 @@ def test_a_matrix_is_a_setting_for_each_combination(load):
         "model": {"tower": "deep"},
         "matrix": {"log": ["main", "other"], "method": ["likelihood", "ips"]},
     }
-    changed = put(EXPERIMENT, ["settings", "{log}-by-{method}"], fit)
-    changed = put(changed, ["logs", "other"], EXPERIMENT["logs"]["main"])
-    changed = put(changed, ["items", "fig1", "needs"], ["fit", "{log}-by-{method}"])
+    changed = put(EXPERIMENT, "settings.{log}-by-{method}", fit)
+    changed = put(changed, "logs.other", EXPERIMENT["logs"]["main"])
+    changed = put(changed, "items.fig1.needs", ["fit", "{log}-by-{method}"])
     paper = load(changed)
     found = paper.settings
     names = [f"{log}-by-{method}" for log in ("main", "other") for method in ("likelihood", "ips")]
@@ -441,17 +439,17 @@ def test_a_matrix_is_a_setting_for_each_combination(load):
     assert found["other-by-ips"].log.name == "other"
     assert found["other-by-ips"].method.name == "ips"
     alone = {"log": "other", "method": "ips", "model": {"tower": "deep"}}
-    changed = put(changed, ["items", "fig1", "needs"], ["fit"])
-    written = put(changed, ["settings"], EXPERIMENT["settings"] | {"other-by-ips": alone})
+    changed = put(changed, "items.fig1.needs", ["fit"])
+    written = put(changed, "settings", EXPERIMENT["settings"] | {"other-by-ips": alone})
     assert load(written).settings["other-by-ips"] == found["other-by-ips"]
 
 
 def test_a_matrix_may_have_parts_of_settings_and_a_scale_may_name_it(load):
     parts = {"own": {"method": {"start": "zero"}}, "weighted": {"method": "ips"}}
     fit = {"log": "main", "model": {"tower": "deep"}, "method": {"kind": "likelihood"}}
-    changed = put(EXPERIMENT, ["settings", "{part}"], fit | {"matrix": {"part": parts}})
-    changed = put(changed, ["items", "fig1", "needs"], ["fit", "{part}"])
-    changed = put(changed, ["scales", "smoke", "settings"], {"{part}": {"seeds": [7]}})
+    changed = put(EXPERIMENT, "settings.{part}", fit | {"matrix": {"part": parts}})
+    changed = put(changed, "items.fig1.needs", ["fit", "{part}"])
+    changed = put(changed, "scales.smoke.settings", {"{part}": {"seeds": [7]}})
     found = load(changed, scale="smoke").settings
     assert [found[name].method.name for name in parts] == ["likelihood", "ips"]
     assert found["own"].method.lanes["start"] == ["zero"]

@@ -70,13 +70,13 @@ def drawn(kind: str, **parameters) -> dict:
 
 @pytest.fixture
 def load(tmp_path):
-    """load(keys, value): load a paper 'p' with another value."""
+    """load(path, value): load a paper 'p' with another value."""
 
-    def load(keys=(), value=None):
-        experiment = put(EXPERIMENT, keys, value) if keys else EXPERIMENT
-        path = tmp_path / "papers" / "p" / "experiment.yaml"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(yaml.safe_dump(experiment))
+    def load(path="", value=None):
+        experiment = put(EXPERIMENT, path, value) if path else EXPERIMENT
+        file = tmp_path / "papers" / "p" / "experiment.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(yaml.safe_dump(experiment))
         return load_paper("p", CONFIG, root=tmp_path)
 
     return load
@@ -108,7 +108,7 @@ def test_lists_of_numbers_are_lanes(load):
 
 def test_single_numbers_are_no_lanes(load):
     examination = {"kind": "table", "dropout": 0.3}
-    fit = load(["settings", "fit", "model"], {"tower": "linear", "examination": examination})
+    fit = load("settings.fit.model", {"tower": "linear", "examination": examination})
     fit = fit.settings["fit"]
     assert fit.lanes["parts"] == {"reversal_scale": [0, 1]}
     assert fit.model.examination == Examination("table", 0.3)
@@ -142,7 +142,7 @@ HEADS, TRAINED = "settings.fit.method.heads", "training.slow"
 
 
 @pytest.mark.parametrize(
-    ("keys", "value", "parts"),
+    ("path", "value", "parts"),
     [
         (TOWER, ["linear", "deep"], "model.tower | ['linear', 'deep'] | a kind, alone"),
         (f"{TOWER}.kind", ["dense", "deep"], "model.tower | ['dense', 'deep'] is unknown"),
@@ -190,9 +190,9 @@ HEADS, TRAINED = "settings.fit.method.heads", "training.slow"
         ]),
     ],
 )  # fmt: skip
-def test_what_is_refused_before_anything_is_computed(load, keys, value, parts):
+def test_what_is_refused_before_anything_is_computed(load, path, value, parts):
     with pytest.raises(InputError) as caught:
-        load(keys.split("."), value)
+        load(path, value)
     for part in [str(Path("papers", "p", "experiment.yaml")), *parts.split(" | ")]:
         assert part in str(caught.value)
 
@@ -217,7 +217,7 @@ def test_what_a_method_that_trains_no_towers_asks_for(load, monkeypatch, log, ch
     monkeypatch.setitem(EXPERIMENT["logs"], "main", log)
     setting = {"log": "main", "model": {"tower": "embedding"}, "method": "newton"}
     with pytest.raises(InputError, match=message) if message else nullcontext():
-        load(["settings", "fit"], setting | changes)
+        load("settings.fit", setting | changes)
 
 
 PAPERS_OWN = """
@@ -273,7 +273,7 @@ def test_a_papers_file_has_no_name_of_the_librarys(tmp_path, family, name):
 
 def test_users_of_several_kinds_are_lanes_and_a_job_depends_on_the_files_of_all(load):
     names = ["additive", "cascade"]
-    experiment = load(["logs", "main"], {**PAGED, "user": {"kind": names}})
+    experiment = load("logs.main", {**PAGED, "user": {"kind": names}})
     assert experiment.logs["main"].lanes["user_kind"] == names
     assert [each.name for each in experiment.logs["main"].user.models] == names
     sources = set(files_of(dumped(experiment.settings["fit"])))
@@ -294,7 +294,7 @@ def test_a_real_log_of_documents_with_features(load, monkeypatch):
     def paper(log, tower):
         monkeypatch.setitem(EXPERIMENT, "logs", {"main": log})
         setting = {"log": "main", "model": {"tower": tower}, "training": "slow"}
-        return load(["settings", "fit"], setting)
+        return load("settings.fit", setting)
 
     for tower, parts in [("deep_cross", {"documents", "annotations"}), ("baseline", set())]:
         plan = planned(found := paper(DESCRIBED, tower))
@@ -317,7 +317,7 @@ def test_a_log_of_given_lists_needs_no_data_and_no_sessions(load, monkeypatch):
     monkeypatch.setitem(EXPERIMENT, "logs", {"main": LISTS})
     model = {"kind": "position_based", "tower": "embedding"}
     setting = {"log": "main", "model": model, "lanes": {"views": [100]}, "method": "alternation"}
-    experiment = load(["settings", "fit"], setting)
+    experiment = load("settings.fit", setting)
     fit = experiment.settings["fit"]
     assert fit.lanes["log"] == {"repair": ["near", "none"], "views": [100.0]}
     assert fit.log.clicks_inputs(planned(experiment).files("p"), 1) == {}
@@ -331,7 +331,7 @@ def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
     monkeypatch.setitem(EXPERIMENT, "logs", {"main": RANKED})
     model = {"kind": "position_based", "tower": "embedding"}
     setting = {"log": "main", "model": model, "method": "alternation"}
-    paper = load(["settings", "fit"], setting)
+    paper = load("settings.fit", setting)
     inputs = paper.logs["main"].clicks_inputs(planned(paper).files("p"), 7)
     assert {name: path.split("/", 2)[2] for name, path in inputs.items()} == {
         "train": "rankings/p/mslr30k/train.parquet",
@@ -342,7 +342,7 @@ def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
     assert clicks["clicks"].endswith("clicks/p/mslr30k/main/7.parquet")
     assert planned(paper).datasets_of("p", ["fit"]) == ["mslr30k"]
     ranking = {**setting, "transfer": {"trees": 5, "leaves": 4}}
-    paper = load(["settings", "fit"], ranking)
+    paper = load("settings.fit", ranking)
     found = inputs_of(paper, "fit", 7)
     assert set(found) == {"train", "test", "policy", "clicks"}
     for wrong, message in (
@@ -350,7 +350,7 @@ def test_a_log_of_ranked_lists_has_one_policy_for_all_seeds(load, monkeypatch):
         ({"measure": ["recovery"]}, "'recovery' cannot be measured .*not lists that a ranker"),
     ):
         with pytest.raises(InputError, match=message):
-            load(["settings", "fit"], setting | wrong)
+            load("settings.fit", setting | wrong)
     assert found["policy"] == inputs["policy"]
 
 
@@ -361,8 +361,8 @@ def test_a_scale_may_draw_an_item_from_other_settings(load, monkeypatch):
     monkeypatch.setitem(EXPERIMENT, "items", items)
     few = drawn("position_bias", settings={"few": "F"})
     other = {"i": {"needs": ["few"], "draw": few["draw"]}}
-    here, there = (load(["scales", scale, "items"], other) for scale in (CONFIG.scale, "paper"))
+    here, there = (load(f"scales.{scale}.items", other) for scale in (CONFIG.scale, "paper"))
     assert [paper.items["i"].needs for paper in (here, there)] == [("few",), ("fit",)]
     assert [set(paper.settings) for paper in (here, there)] == [{"few", "fit"}, {"fit"}]
     monkeypatch.setitem(EXPERIMENT, "items", {"i": items["i"]})
-    assert set(load(["scales", CONFIG.scale, "items"], other).settings) == {"few"}
+    assert set(load(f"scales.{CONFIG.scale}.items", other).settings) == {"few"}

@@ -107,15 +107,15 @@ reading: {seen: all} -> reading.seen | 'all' | clicked+0
 
 
 @pytest.mark.parametrize(
-    ("base", "keys", "value", "parts"),
+    ("base", "path", "value", "parts"),
     [
         (base, *row)
         for base, table in ((DECLARED, OF_RANKINGS), (CLICKS, OF_CLICKS))
         for row in refusals(table)
     ],
 )
-def test_mistakes_in_a_declared_source_are_named(base, keys, value, parts):
+def test_mistakes_in_a_declared_source_are_named(base, path, value, parts):
     with pytest.raises(InputError) as caught:
-        declared(put(base, keys, value))
+        declared(put(base, path, value))
     for part in ["source", *parts]:
         assert part in str(caught.value)

@@ -63,15 +63,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Project:
-    """A copy of the project.
-
-    Attributes:
-        folder: its folder.
-        environment: the environment variables of its processes.
-        paper: the only paper of its config.yaml.
-        figures: the folder of items and pages in it.
-        python: the Python that runs Snakemake.
-    """
+    """A copy of the project with one paper in its config.yaml. `figures` is the folder of items and
+    pages in it, and `python` runs Snakemake."""
 
     folder: Path
     environment: dict[str, str]
