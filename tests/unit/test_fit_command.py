@@ -119,14 +119,6 @@ def test_all_models_are_compared(log, tmp_path, capsys):
     np.testing.assert_allclose(table["behind"], behind, atol=1e-12)
 
 
-def test_some_models_are_compared(log, capsys):
-    assert compare(log, "--models", "pbm", "dctr") == 0
-    lines = capsys.readouterr().out.splitlines()[-2:]
-    assert [line.split()[0] for line in lines] == ["pbm", "dctr"]
-    assert compare(log, "--models", "pbm", "pmb") == 2
-    assert "did you mean 'pbm'?" in capsys.readouterr().err
-
-
 def test_the_prior_and_the_share_held_out_are_as_given(log, tmp_path, capsys):
     out = tmp_path / "fitted.parquet"
     options = ["--model", "dctr", "--test", 0.5, "--out", out]
@@ -287,6 +279,7 @@ def test_what_is_written_beside_a_target_never_replaces_the_log(log, tmp_path, c
         ("compare --fitted f.parquet --test .5", "--test: a saved fit is not fitted again"),
         ("compare --fitted f.parquet --prior 5", "--prior: a saved fit is not fitted again"),
         ("fit --model pmb", "did you mean 'pbm'?"),
+        ("compare --models pbm pmb", "did you mean 'pbm'?"),
         ("fit --prior chosen --prior-mean .1", "a mean of its own"),
     ],
 )

@@ -23,15 +23,6 @@ def command(path, table, *options):
     return main(["identify", str(path), *options])
 
 
-def test_a_log_that_falls_apart():
-    found = tt.identify(log(APART))
-    assert (len(found.counts), len(found.factors)) == (6, 5)
-    assert found.component.tolist() == [0, 0, 0, 1, 1]
-    assert not found.identified
-    swapped = found.intervention
-    assert found.component[swapped.source[0]] != found.component[swapped.target[0]]
-
-
 def test_a_connected_log_needs_no_swap():
     found = tt.identify(log(JOINED))
     assert found.identified
