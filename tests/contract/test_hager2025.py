@@ -235,9 +235,6 @@ def test_a_constant_per_component_is_no_error_within():
     assert appendix_a.within(np.array([1.0, 1.2, -2.0, -2.0]), component) == pytest.approx(0.1)
 
 
-# Items.
-
-
 item = partial(drawing, "hager2025")
 
 

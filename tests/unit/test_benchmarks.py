@@ -29,17 +29,11 @@ def here(monkeypatch, tmp_path):
         monkeypatch.setattr(f"benchmarks.{module}.CACHE", tmp_path)
 
 
-# Traces.
-
-
 def test_a_log_is_opened_once(tmp_path):
     path = tmp_path / "clicks.csv"
     traces.write_log(path, 50)
     for model in ("dctr", "pbm"):
         assert traces.traced(["fit", "--model", model], path)["opened"] == 1
-
-
-# Measuring.
 
 
 def test_a_child_has_its_own_peak_memory(tmp_path):
@@ -48,9 +42,6 @@ def test_a_child_has_its_own_peak_memory(tmp_path):
     found = child("benchmarks.counting:generate", **log)
     assert found["pages"] == 100
     assert 0.01 < found["peak_gb"] < held.nbytes / 1e9 < peak()
-
-
-# Tables.
 
 
 def test_pages_hold_what_was_measured():
@@ -64,9 +55,6 @@ def test_pages_hold_what_was_measured():
             assert table.count("\n") > 2, f"{page}: a table without rows"
     text = "".join((ROOT / page).read_text() for page in pages.PAGES)
     assert set(re.findall(r"<!-- ([\w-]+) -->", text)) == set(pages.TABLES)
-
-
-# The command.
 
 
 def test_quick_parts_run_and_fill_their_tables(here, tmp_path):

@@ -60,9 +60,6 @@ def test_the_tower_is_its_formula():
     np.testing.assert_allclose(tower(FEATURES, jax.random.key(0)), expected, rtol=1e-4, atol=1e-4)
 
 
-# As parts of a page model.
-
-
 @pytest.mark.parametrize("build", [LinearTower, DeepTower, DeepCrossTower])
 def test_each_part_of_documents_has_a_tower_of_its_own(build):
     """The losses are those of the chain's recursion, by hand, from the towers' own logits."""

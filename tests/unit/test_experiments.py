@@ -393,9 +393,6 @@ def test_a_method_of_bias_alone_may_be_tested_on_other_queries(load, method):
     assert not load(put(EXPERIMENT, "settings.fit", fit)).settings["fit"].log.same_queries
 
 
-# YAML
-
-
 def test_a_mistake_is_blamed_on_the_file_that_has_it(tmp_path):
     ours, mine = tmp_path / "config.yaml", tmp_path / "mine.yaml"
     ours.write_text("scale: smoke\ndatasets:\n  yandex: {source: yandex_20_queries}\n")

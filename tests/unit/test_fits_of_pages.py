@@ -33,9 +33,6 @@ def pages(folder):
     return simulated(folder, "pages", record="sessions")
 
 
-# Fits.
-
-
 def made(folder, pages, *, lanes, tower="embedding", model=None, users=True, paged=True) -> Task:
     found = read(folder, pages)
     splits = {}
@@ -134,9 +131,6 @@ def test_what_stops_a_fit(folder, pages):
     assert validation.units == 400
     assert np.isin(np.asarray(validation.query), np.asarray(train.query)).all()
     assert counts.counts is same.counts
-
-
-# Newton.
 
 
 def test_newton_is_the_exact_optimum_of_the_sessions_counts(folder, pages):

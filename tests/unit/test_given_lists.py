@@ -75,6 +75,17 @@ def test_split_displays_have_a_bias_factor_each(log):
     np.testing.assert_array_equal(rows["clicks"], plain["clicks"])
 
 
+def test_clicks_are_those_of_the_user(log):
+    rows = lane(log, "none")
+    chance = PositionBased().chance(rows["relevance"].to_numpy(float), 4)
+    chance = chance[np.arange(len(rows)), rows["position"] - 1]
+    off = (rows["clicks"] / VIEWS[1] - chance) / np.sqrt(chance * (1 - chance) / VIEWS[1] + 1e-12)
+    assert len(rows) == 30 * 4
+    assert (rows["impressions"] == VIEWS[1]).all()
+    assert np.abs(off).max() < 4.5
+    assert 0.7 < off[chance < 1].std() < 1.3
+
+
 def test_merged_positions_are_one_factor_on_the_same_clicks(log):
     rows = lane(log, "none")
     assert (rows["factor"] == rows["position"] - 1).all()

@@ -157,9 +157,6 @@ def test_what_are_no_annotations(tmp_path, columns, message):
         read_annotations(written(tmp_path / "annotations.parquet", columns))
 
 
-# Their own file.
-
-
 def test_documents_are_read_as_they_were_written(tmp_path):
     rng = np.random.default_rng(0)
     document, features = rng.permutation(50), rng.normal(size=(50, 3)).astype(np.float32)
@@ -167,9 +164,6 @@ def test_documents_are_read_as_they_were_written(tmp_path):
     assert write_documents(tmp_path / "documents.parquet", batches) == 50
     found = read_documents(tmp_path / "documents.parquet")
     np.testing.assert_array_equal(found.features[found.rows(document)], features)
-
-
-# Through the pipeline's jobs.
 
 
 def test_the_files_of_the_real_set_become_three_parts(tmp_path):

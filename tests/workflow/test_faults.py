@@ -92,9 +92,6 @@ def ended(run: subprocess.Popen, timeout: float = 120) -> str:
     return text
 
 
-# Signals
-
-
 @pytest.fixture
 def heeded_interrupt() -> Iterator[None]:
     """Children obey SIGINT, even if the tests run in the background of a shell and ignore it."""
@@ -133,9 +130,6 @@ def test_a_second_run_is_refused_and_sigterm_lets_a_job_end(project, finished):
     check_same(project, finished, STUDY)
 
 
-# What is missing
-
-
 def test_no_home_and_deleted_intermediates(project, finished):
     remove(project, FIGURE)
     ranked = [f"results/smoke/rankings/{PAPER}/mslr30k/{s}.parquet" for s in ("train", "test")]
@@ -148,9 +142,6 @@ def test_no_home_and_deleted_intermediates(project, finished):
     # The same bytes with their old dates: the last test does not fit everything again.
     for path in (TRAIN, *ranked):
         shutil.copystat(finished.project.folder / path, project.folder / path)
-
-
-# Data from outside
 
 
 def test_data_sets_of_ones_own(project, tmp_path):
@@ -181,9 +172,6 @@ def test_data_sets_of_ones_own(project, tmp_path):
     log = tmp_path / "results/smoke/logs/raw/wrong/train.log"
     assert f"failed: {wrong} (log: {log})" in run.text, "at the end, too"
     assert "Traceback" in log.read_text()
-
-
-# Make
 
 
 def test_wrong_python(project, tmp_path):

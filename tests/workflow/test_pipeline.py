@@ -153,9 +153,6 @@ def test_every_jobs_log_says_how_it_ended(finished):
     assert re.search(r" nll of \d+ lanes: 0\.\d+ to 0\.\d+$", fit.read_text(), re.MULTILINE)
 
 
-# The second run
-
-
 def test_a_second_run_does_nothing(finished):
     dates = {path: path.stat().st_mtime_ns for path in figures(finished.project)}
     again = finished.project.snakemake("--cores", "2")
