@@ -1,14 +1,13 @@
-"""Sentences that fail: each names a claim that fails, and has a table where it can be computed."""
+"""What a claim fails on. Each sentence that fails names such a claim, with a table of numbers."""
 
 from importlib import import_module
 
 import pytest
 
-from twotowers.claims import published
-from twotowers.claims.claims import CONTRADICTED, judge
-from twotowers.claims.data_provenance import REAL
+from twotowers.claims import judging, published
+from twotowers.claims.claims import CHECK, CONTRADICTED, OURS, PAPER, REPRODUCED, UNDECIDED, judge
+from twotowers.claims.data_provenance import REAL, SIMULATION, STAND_IN
 from twotowers.claims.findings import measured
-from twotowers.claims.judging import authors_of
 from twotowers.experiment.matrix import item_needs
 from twotowers.root import ROOT
 
@@ -25,9 +24,26 @@ def test_a_finding_on_the_authors_numbers_is_of_a_claim_that_fails_on_them(paper
     for each in shown:
         assert "{" not in each["wording"]
         assert len({len(row) for row in each["table"]}) == 1
-        own = authors_of(claims[each["claim"]], authors, item_needs(paper))
+        own = judging.authors_of(claims[each["claim"]], authors, item_needs(paper))
         # An arguable one may be about more than its claim asks.
         failing = judge(claims[each["claim"]], own).verdict == CONTRADICTED
         assert failing or each["arguable"], each["claim"]
     on_theirs = {"hager2025": 2, "hager2024": 1, "zhang2023": 4}
     assert len(shown) == on_theirs.get(paper, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "origin", "verdict", "authors", "stands_on"),
+    [
+        ("", PAPER, REPRODUCED, "holds", STAND_IN),
+        ("", PAPER, UNDECIDED, "undecided", STAND_IN),
+        (judging.NUMBERS, PAPER, REPRODUCED, "fails", STAND_IN),
+        (judging.NUMBERS, CHECK, CONTRADICTED, "holds", SIMULATION),
+        (judging.STATEMENT, PAPER, CONTRADICTED, "holds", SIMULATION),
+        (judging.SETTING, PAPER, CONTRADICTED, "holds", STAND_IN),
+        (judging.OWN, OURS, CONTRADICTED, "", SIMULATION),
+    ],
+)
+def test_what_a_claim_fails_on(kind, origin, verdict, authors, stands_on):
+    row = {"origin": origin, "verdict": verdict, "authors_verdict": authors}
+    assert judging.contradiction({**row, "stands_on": stands_on}) == kind
