@@ -127,6 +127,9 @@ def test_probabilities_are_those_of_the_enumeration(name, length):
     np.testing.assert_allclose(marginal, weights @ patterns, atol=1e-9)
     other = np.broadcast_to(np.exp(model.marginal(chances).other), (length,))
     np.testing.assert_allclose(other, weights @ ~patterns, atol=1e-9)
+    if "attraction" in parts:  # What is examined is clicked with the chance of its attraction.
+        seen = model.examination(chances).value
+        np.testing.assert_allclose(seen * parts["attraction"], weights @ patterns, atol=1e-9)
 
     conditional = model.conditional(wide, patterns)
     for row, pattern in enumerate(patterns):
