@@ -241,6 +241,13 @@ def test_a_test_of_queries_decides_only_if_it_finds_the_same_without_each_seed(m
     assert rests_on_one.verdict == UNDECIDED
     assert rests_on_one.reason.startswith("open: the gain is significant")
 
+    def two(each):
+        return pd.Series([mark, mark * (each["value"].mean() > 0)], ["one", "other"])
+
+    both = claimed(significant("each gain"), judge=two)
+    # One that fails for sure contradicts all.
+    assert decide(both, runs([1.0, -0.2, -0.2])).verdict == {1: UNDECIDED, -1: CONTRADICTED}[mark]
+
 
 @pytest.mark.parametrize(
     ("means", "verdict"),
