@@ -109,6 +109,7 @@ def item(name: str, title: str, files: dict, table: pd.DataFrame, claims=(), **o
     fields = {
         "caption": "Position bias estimated from clicks on rankings of four temperatures, mean "
         "over seeds with 95 % intervals; published means dashed, the truth −ln k dotted.",
+        "compared": "As in print.",
         "expected": "Only fully random rankings (τ = 1) come close to the truth; the lower the "
         "temperature, the further below it the estimate lies.",
         "kind": "figure" if "svg" in files else "table",

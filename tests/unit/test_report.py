@@ -183,7 +183,7 @@ def test_every_string_is_escaped(tmp_path, item, paper):
     rows = rows.rename(columns={"temperature": HOSTILE})
     hostile = {**PROVENANCE, "datasets": {HOSTILE: "stand-in"}, "version": HOSTILE}
     judged = dict.fromkeys(("statement", "where", "measured", "reason", "judge"), HOSTILE)
-    texts = dict.fromkeys(("title", "caption", "expected"), HOSTILE)
+    texts = dict.fromkeys(("title", "caption", "compared", "expected"), HOSTILE)
     items = [
         dict(
             item,
@@ -212,6 +212,7 @@ def test_elements_are_closed_images_have_text_and_size_and_parts_have_links(tmp_
     (image,) = re.findall("<img .*?>", page)
     for words in ('src="fig1.svg"', 'width="672" height="264"', "Figure 1: A title. A caption"):
         assert words in image
+    assert "Compared with print:</span> As in print.</p>" in page
     (small,) = re.findall("<img .*?>", whole)
     assert 'src="sample2025/fig1.svg"' in small
     assert {"fig1", "claim-1", "claim-2b", "setting-misfit"} <= {*re.findall(r' id="(.*?)"', page)}

@@ -83,6 +83,8 @@ class Item(Config):
     """Settings and studies that it is drawn from."""
     caption: str
     """What is shown."""
+    compared: str | None = None
+    """How it differs from print at scale laptop, and why; or that it does not."""
     expected: str
     """What the reader should see."""
     scales: Distinct[Scale] | None = None

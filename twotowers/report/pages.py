@@ -53,9 +53,9 @@ def write_paper(paper: Page, folder: str | Path) -> None:
             settings, and claims, rows of the claims csv that belong to no item. All such rows may
             have `recorded`, the verdicts of earlier runs. A provenance has PROVENANCE.
 
-            An item has name, title, caption, expected, kind, needs, headings, names and highlight
-            (which values the page compares, by key column; None for all) as planned; `table`, its
-            csv; `files`, links from the page by format; claims and provenance.
+            An item has name, title, caption, compared, expected, kind, needs, headings, names and
+            highlight (which values the page compares, by key column; None for all) as planned;
+            `table`, its csv; `files`, links from the page by format; claims and provenance.
 
             A setting or study has name, kind, `text`, all that it was run with; provenance; and
             `gates`, texts of the gates of its fits, and whether each fails.

@@ -89,7 +89,10 @@ def page_paper(plan: Planner, key: str) -> dict:
 def _page_item(plan: Planner, paper: str, name: str) -> dict:
     item = plan.papers[paper].items[name]
     return {
-        **{word: getattr(item, word) for word in ("title", "caption", "expected", "kind")},
+        **{
+            word: getattr(item, word)
+            for word in ("title", "caption", "compared", "expected", "kind")
+        },
         "needs": list(item.needs),
         "highlight": item.highlight,
         "headings": _headings(item.parameters),
