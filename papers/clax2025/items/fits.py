@@ -18,9 +18,9 @@ def table(results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel per metric, a line per model, a dot per estimator. GCTR would squeeze the others."""
+    """A panel per metric, a line per model, a dot per estimator. Two would squeeze the others."""
     named = table["setting"].str.split("-", expand=True)
-    off = (named[1] == "cm") & (table["metric"] != "mean_perplexity") | (named[1] == "gctr")
-    rows = table.assign(estimator=named[0], model=named[1])[~off]
-    lines = {"model": {name: name.upper() for name in MODELS if name != "gctr"}}
+    lines = {"model": {name: name.upper() for name in MODELS if name not in ("gctr", "cm")}}
+    rows = table.assign(estimator=named[0], model=named[1])
+    rows = rows[rows["model"].isin([*lines["model"]])]
     return on_lines(rows, lines, by={"estimator": ESTIMATORS}, metrics=METRICS)

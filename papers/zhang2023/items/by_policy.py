@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from papers.zhang2023.winners import POLICIES, won
 from twotowers.claims.statistics import over_seeds, select
-from twotowers.report.charts import Curves, with_truth
+from twotowers.report.charts import Curves, Dots, with_truth
 
 
 def table(
@@ -52,6 +52,9 @@ def draw(
 ) -> Figure:
     """Panels side by side; with position bias goes its truth, from the place `first` on.
 
+    Values that were tried, which are no whole numbers, are equally far apart, and their dots are
+    side by side.
+
     The y axis, of all panels if `shared`, has a range of `span` or more, and room for all means.
     Intervals of few seeds may be wider than it.
     """
@@ -61,10 +64,18 @@ def draw(
         table = with_truth(
             table, ["setting", "position"], lambda at: -np.log(at["position"].astype(float))
         )
-    chart = Curves(table, by={"mixing_weight": POLICIES}, col={"setting": settings})
-    plot = chart.plot(along).label(x=xlabel, y=label).share(y=False)
+    whole = (table[along] % 1 == 0).all()
+    lanes = {"by": {"mixing_weight": POLICIES}, "col": {"setting": settings}}
+    if whole:
+        chart = Curves(table, **lanes)
+        plot = chart.plot(along)
+    else:
+        table = table.sort_values(along).assign(**{along: lambda at: at[along].map("{:g}".format)})
+        chart = Dots(table, **lanes)
+        plot = chart.plot(along, lines=True)
+    plot = plot.label(x=xlabel, y=label).share(y=False)
     figure = chart.figure(plot.scale(x="log") if log else plot)
-    if (table[along] % 1 == 0).all() and not log:
+    if whole and not log:
         for axes in figure.axes:
             axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     own = [table.loc[shared | (table["setting"] == name), "value"] for name in settings]
