@@ -281,7 +281,7 @@ def test_events_of_ga4_become_rows():
     seen, chosen = "view_item_list", "select_item"
     events = [
         ("ann", 1, seen, "tv", [("a", "1"), ("b", "2")]),
-        ("ann", 1, chosen, "tv", [("b", "2")]),
+        ("ann", 1, chosen, "tv", [("b", "9")]),  # where it was seen counts
         ("ann", 1, seen, "tv", [("b", "1"), ("c", "2")]),  # the search once more
         ("ann", 2, seen, "tv", [("b", "1")]),  # a later visit
         ("bob", 1, chosen, "tv", [("z", "1")]),  # never shown
