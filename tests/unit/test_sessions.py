@@ -77,16 +77,6 @@ def test_kinds_of_lists_and_integers_become_one(kind):
     assert found["documents"].to_pylist() == [[3, 1], [5], []]
 
 
-def test_slices_are_what_they_show():
-    part = pa.RecordBatch.from_pydict(pages()).slice(1)
-    assert conform(part, None).to_pydict() == {
-        "split": ["train", "test"],
-        "query": [8, 7],
-        "documents": [[5], []],
-        "clicks": [[True], []],
-    }
-
-
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lists=st.lists(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=4), max_size=30),
