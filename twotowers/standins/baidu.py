@@ -198,14 +198,6 @@ class World:
             score=mixed(ranked, normal("production")),
         )
 
-    def promise(self, traits: np.ndarray) -> np.ndarray:
-        """What tokens can say of attraction at most: [...] its mean, given traits [..., 4]."""
-        law = self.law
-        match, topic, style, _ = np.moveaxis(traits, -1, 0)
-        relevance = np.sqrt(law.match) * worth(match) + np.sqrt(law.topic) * topic
-        appeal = np.sqrt(law.style) * style
-        return law.agreement * relevance + np.sqrt(1 - law.agreement**2) * appeal
-
     def warmth(self, query: np.ndarray) -> np.ndarray:
         """[queries] z - 1, with mean 0 and variance 1."""
         of_topic = normals(self.key("warmth of topics"), topic_of(self.seed, query))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twotowers.errors import check_choice
 from twotowers.experiment.objects import dumped
@@ -41,60 +41,43 @@ def dataset_jobs(plan: Planner, jobs: dict, name: str) -> None:
     dataset = plan.dataset(name)
     encoder = dataset.encoder_at(plan.config.scale)
     encoded = (DOCUMENTS, ANNOTATIONS) if encoder else ()
-    if encoder:
-        encoding = {"code": plan.code("scripts/encode.py"), "encoder": encoder.plain()}
+    inputs, generated = [], None
     if dataset.is_standin:
         parts = dataset.standin.get(plan.config.scale, {})
         extra = (PAGES, DOCUMENTS) if LOG in parts else ()
         standin = standin_of(name, dataset)
         if standin is None:
             check_choice(name, STANDINS, field="datasets", what="no stand-in")
-        code = plan.code("scripts/generate_standin.py", standin_file(standin))
+        about: dict[str, Any] = {"seed": STANDIN_SEED}
         # The annotated queries of a log with text are asked in it, too.
         texts = {"law": dataset.law, "sessions": parts.get(LOG)} if dataset.has_texts else {}
-        if encoder:
-            generated = {"queries": parts[ANNOTATIONS], "seed": STANDIN_SEED, **texts}
-            jobs["encode"][name] = {
-                "inputs": [],
-                "trains": True,
-                "params": {**encoding, "generated": generated},
-            }
+        generated = {"queries": parts.get(ANNOTATIONS), **about, **texts}
+        about |= {"standin": standin, "name": name, "texts": texts}
         for split in (*parts, *extra):
-            if split in encoded:
-                continue
-            size = plan.standin_size(name, split)
-            jobs["generate_standin"][f"{name}|{split}"] = {
-                "inputs": {},
-                "params": {"code": code, "standin": standin, "name": name, "split": split,
-                           "size": size, "seed": STANDIN_SEED, "texts": texts},
-            }  # fmt: skip
-        return
-    source = dataset.of
-    jobs["fetch"][name] = {
-        "inputs": {},
-        "params": {
-            "code": plan.code("scripts/fetch_dataset.py"),
-            "source": dumped(source),
-            "folder": dataset.folder,
-        },
-    }
-    manifest = plan.file("manifest", dataset=name)
+            if split not in encoded:
+                size = plan.standin_size(name, split)
+                jobs["generate_standin"][f"{name}|{split}"] = plan.job(
+                    "generate_standin", {}, standin_file(standin), **about, split=split, size=size
+                )
+    else:
+        source = dataset.of
+        about = {"source": dumped(source), "folder": dataset.folder}
+        jobs["fetch"][name] = plan.job("fetch_dataset", {}, **about)
+        inputs = [plan.file("manifest", dataset=name)]
+        reader = FOLDER.relative_to(ROOT) / f"{source.format}.py"
+        readers = [reader] if source.format in FORMATS else []
+        reading = {"format": source.format, "reading": dict(source.reading)}
+        reading |= {"label_max": source.label_max, "width": source.width}
+        for split in (*SPLITS, LOG, PAGES, DOCUMENTS, ANNOTATIONS, IDS):
+            if split not in encoded:
+                jobs["parse"][f"{name}|{split}"] = plan.job(
+                    "parse_dataset", inputs, *readers, split=split, **reading
+                )
     if encoder:
-        params = {**encoding, "generated": None}
-        jobs["encode"][name] = {"inputs": [manifest], "params": params}
-    reader = FOLDER.relative_to(ROOT) / f"{source.format}.py"
-    readers = [reader] if source.format in FORMATS else []
-    for split in (*SPLITS, LOG, PAGES, DOCUMENTS, ANNOTATIONS, IDS):
-        if split in encoded:
-            continue
-        jobs["parse"][f"{name}|{split}"] = {
-            "inputs": [manifest],
-            "params": {
-                "code": plan.code("scripts/parse_dataset.py", *readers),
-                "split": split,
-                "format": source.format,
-                "label_max": source.label_max,
-                "width": source.width,
-                "reading": dict(source.reading),
-            },
-        }
+        jobs["encode"][name] = plan.job(
+            "encode",
+            inputs,
+            trains=dataset.is_standin,
+            encoder=encoder.plain(),
+            generated=generated,
+        )

@@ -151,42 +151,38 @@ class Planner(Places):
 
     # Jobs
 
+    def job(
+        self, script: str, inputs: Any, *sources: str, trains: bool = False, **params: Any
+    ) -> dict[str, Any]:
+        """A job of a script: its code is that of the script and of further files."""
+        code = self.code(f"scripts/{script}.py", *sources)
+        return {"inputs": inputs, "trains": trains, "params": {"code": code, **params}}
+
     def jobs(self) -> dict[str, dict[str, dict]]:
         """By rule and wildcards: inputs, parameters and priority."""
         jobs = {rule: {} for rule in WILDCARDS}
+        run = {"papers": list(self.papers), "scale": self.config.scale}
+        templates = self.sources(TEMPLATES)
         for key, paper in self.papers.items():
             self._paper_jobs(jobs, key, paper)
-            jobs["claims"][key] = self._claims(key)
-            jobs["page"][key] = {
-                "inputs": [
-                    *self.items_of(key),
-                    *(self.file(kind, paper=key) for kind in ("claims", "gates", "findings")),
-                ],
-                "params": {
-                    "code": self.code(
-                        "scripts/build_page.py",
-                        *self.sources(TEMPLATES),
-                        *self.sources(f"papers/{key}/recorded/*.csv"),
-                    ),
-                    "paper": descriptions.page_paper(self, key),
-                    "papers": list(self.papers),
-                    "scale": self.config.scale,
-                },
-            }
+            judged = [self.file(kind, paper=key) for kind in ("claims", "gates", "findings")]
+            shown = descriptions.page_paper(self, key)
+            jobs["page"][key] = self.job(
+                "build_page",
+                [*self.items_of(key), *judged],
+                *templates,
+                *shown["recorded"],
+                paper=shown,
+                **run,
+            )
         for name in self.config.datasets:
             dataset_jobs(self, jobs, name)
-        jobs["overview"][""] = {
-            "inputs": self.of_papers("summary"),
-            "params": {
-                "code": self.code("scripts/build_overview.py", *self.sources(TEMPLATES)),
-                "papers": list(self.papers),
-                "scale": self.config.scale,
-            },
-        }
+        summaries = self.of_papers("summary")
+        jobs["overview"][""] = self.job("build_overview", summaries, *templates, **run)
         for rule, own in jobs.items():
             for key, job in own.items():
                 job["priority"] = self._priority(rule, *key.split("|"))
-                job["gpu"] = int(job.pop("trains", False) and self.config.device == "cuda")
+                job["gpu"] = int(job.pop("trains") and self.config.device == "cuda")
         return jobs
 
     def _priority(self, rule: str, name: str, *names: str) -> int:
@@ -210,54 +206,54 @@ class Planner(Places):
     def _paper_jobs(self, jobs: dict, key: str, paper: Paper) -> None:
         for dataset in self.datasets_of(key, paper.needs):
             preparation = paper.datasets[dataset]
-            if preparation.prepare is None:
-                continue
-            raw = {split: self.raw(dataset, split) for split in SPLITS}
-            jobs["preprocess"][f"{key}|{dataset}"] = {
-                "inputs": raw,
-                "params": {
-                    "code": self.code("scripts/preprocess.py"),
-                    "steps": preparation.steps,
-                    "label_max": self.dataset(dataset).of.label_max,
-                },
-            }
+            if preparation.prepare is not None:
+                raw = {split: self.raw(dataset, split) for split in SPLITS}
+                highest = self.dataset(dataset).of.label_max
+                jobs["preprocess"][f"{key}|{dataset}"] = self.job(
+                    "preprocess", raw, steps=preparation.steps, label_max=highest
+                )
         for name, setting in paper.settings.items():
             # A seed more or less changes no other fit.
             said = dumped(setting.model_copy(update={"seeds": None}))
             trees = [f"{TRANSFER.replace('.', '/')}.py"] if setting.transfer else []
-            own = {*files_of(said, self.root), *trees}
-            code = self.code("scripts/fit_setting.py", *sorted(own))
+            own = sorted({*files_of(said, self.root), *trees})
+            trains = setting.method.has("TRAINS") or setting.method.has("GPU")
             for seed in paper.seeds_of(name):
-                jobs["fit"][f"{key}|{name}|{seed}"] = {
-                    "inputs": setting.log.fit_inputs(self.files(key), seed, setting),
-                    "trains": setting.method.has("TRAINS") or setting.method.has("GPU"),
-                    "params": {
-                        "code": code,
-                        "paper": key,
-                        "name": name,
-                        "setting": said,
-                        "seed": seed,
-                    },
-                }
+                inputs = setting.log.fit_inputs(self.files(key), seed, setting)
+                about = {"paper": key, "name": name, "setting": said, "seed": seed}
+                jobs["fit"][f"{key}|{name}|{seed}"] = self.job(
+                    "fit_setting", inputs, *own, trains=trains, **about
+                )
                 self._clicks(jobs, key, setting.log, seed)
         for name, study in paper.studies.items():
             kind = study.kind(key, paper.root)
-            code = self.code("scripts/run_study.py", kind.source(self.root))
+            trains = getattr(kind.module, "GPU", False)
+            about = {"paper": key, "name": name, "module": kind.name}
+            about |= {"parameters": study.parameters}
             for seed in paper.seeds_of(name):
-                jobs["study"][f"{key}|{name}|{seed}"] = {
-                    "inputs": self.study_inputs(jobs, key, study),
-                    "trains": getattr(kind.module, "GPU", False),
-                    "params": {
-                        "code": code,
-                        "paper": key,
-                        "name": name,
-                        "module": kind.name,
-                        "parameters": study.parameters,
-                        "seed": seed,
-                    },
-                }
+                inputs, source = self.study_inputs(jobs, key, study), kind.source(self.root)
+                jobs["study"][f"{key}|{name}|{seed}"] = self.job(
+                    "run_study", inputs, source, trains=trains, **about, seed=seed
+                )
+        published = self.sources(f"papers/{key}/{PUBLISHED}")
         for name, item in paper.items.items():
-            jobs[item.kind][f"{key}|{name}"] = self._item(key, name)
+            drawing = item.drawing(key, paper.root)
+            about = {"module": drawing.module.__name__, "drawing": item.parameters, "paper": key}
+            about |= {"name": name, "note": descriptions.source_note(self, key, name)}
+            jobs[item.kind][f"{key}|{name}"] = self.job(
+                "draw_item",
+                self.results_of(key, item.needs),
+                drawing.source(self.root),
+                *published,
+                **about,
+            )
+        files = [f"papers/{key}/{name}.py" for name in ("claims", "findings")]
+        own = [path for path in files if (self.root / path).is_file()]
+        needs = {name: list(each.needs) for name, each in paper.items.items()}
+        about = {"paper": key, "needs": needs, "data": descriptions.needs_data(self, key)}
+        jobs["claims"][key] = self.job(
+            "judge_claims", self.results_of(key), *own, *published, **about
+        )
 
     def _clicks(self, jobs: dict, key: str, log: Any, seed: int) -> None:
         inputs = log.clicks_inputs(self.files(key), seed)
@@ -268,17 +264,9 @@ class Planner(Places):
         if name in jobs["clicks"]:
             return  # of another setting
         said = dumped(log)
-        jobs["clicks"][name] = {
-            "inputs": inputs,
-            "params": {
-                "code": self.code(
-                    "scripts/simulate_clicks.py", *sorted({*files_of(said, self.root)})
-                ),
-                "paper": key,
-                "log": said,
-                "seed": seed,
-            },
-        }
+        own = sorted({*files_of(said, self.root)})
+        about = {"paper": key, "log": said, "seed": seed}
+        jobs["clicks"][name] = self.job("simulate_clicks", inputs, *own, **about)
         if ranking := log.ranking(seed):
             self._policy(jobs, key, dataset, **ranking)
 
@@ -287,21 +275,16 @@ class Planner(Places):
     ) -> None:
         settings = self.papers[key].rankers.get(ranker)
         preparation = self.papers[key].datasets[dataset]
-        jobs["policy"].setdefault(
-            f"{key}|{dataset}|{relevance}|{ranker}|{seed}",
-            {
-                "inputs": self.rankings(key, dataset),
-                "trains": isinstance(settings, TowerRanker),
-                "params": {
-                    "code": self.code("scripts/train_policy.py"),
-                    "relevance": relevance,
-                    "ranker": ranker,
-                    "settings": settings and settings.plain(),
-                    # Places per query that the percentiles of synthetic relevance count.
-                    "places": preparation.top if preparation.percentiles == "places" else None,
-                    "seed": seed,
-                },
-            },
+        jobs["policy"][f"{key}|{dataset}|{relevance}|{ranker}|{seed}"] = self.job(
+            "train_policy",
+            self.rankings(key, dataset),
+            trains=isinstance(settings, TowerRanker),
+            relevance=relevance,
+            ranker=ranker,
+            settings=settings and settings.plain(),
+            # Places per query that the percentiles of synthetic relevance count.
+            places=preparation.top if preparation.percentiles == "places" else None,
+            seed=seed,
         )
 
     def study_inputs(self, jobs: dict, paper: str, study: Study) -> dict[str, str]:
@@ -330,41 +313,6 @@ class Planner(Places):
             files["policy"] = self.file("policy", paper=paper, **names, seed=seed)
             self._policy(jobs, paper, dataset, ANNOTATED, study.ranker, seed)
         return files
-
-    # The code of a job, besides the script of its rule
-
-    def _item(self, paper: str, name: str) -> dict:
-        item = self.papers[paper].items[name]
-        drawing = item.drawing(paper, self.papers[paper].root)
-        published = self.sources(f"papers/{paper}/{PUBLISHED}")
-        files = [drawing.source(self.root), *published]
-        return {
-            "inputs": self.results_of(paper, item.needs),
-            "params": {
-                "code": self.code("scripts/draw_item.py", *files),
-                "module": drawing.module.__name__,
-                "drawing": item.parameters,
-                "paper": paper,
-                "name": name,
-                "note": descriptions.source_note(self, paper, name),
-            },
-        }
-
-    def _claims(self, paper: str) -> dict:
-        files = [f"papers/{paper}/{name}.py" for name in ("claims", "findings")]
-        own = [path for path in files if (self.root / path).is_file()]
-        published = self.sources(f"papers/{paper}/{PUBLISHED}")
-        return {
-            "inputs": self.results_of(paper),
-            "params": {
-                "code": self.code("scripts/judge_claims.py", *own, *published),
-                "paper": paper,
-                "needs": {
-                    name: list(each.needs) for name, each in self.papers[paper].items.items()
-                },
-                "data": descriptions.needs_data(self, paper),
-            },
-        }
 
     def content(self) -> dict[str, Any]:
         """All of it, as JSON has it."""
