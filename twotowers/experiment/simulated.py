@@ -278,44 +278,28 @@ def draw_cells(
     log: SimulatedLog, split: str, policy: ScoredPairs, *, seed: int
 ) -> Iterator[LaneLog]:
     """Yield the counts of each lane. Lanes share their sessions; clicks are drawn for each."""
-    lanes, pairs, positions = log.lanes, policy.pairs, log.positions
-    temperatures = lanes["temperature"]
     traffics = [
         Traffic(
-            pairs.lengths,
+            policy.pairs.lengths,
             sessions=more,
-            temperatures=temperatures,
-            length=positions,
+            temperatures=log.lanes["temperature"],
+            length=log.positions,
             rng=stream("traffic", seed, split, *_growth(number)),
         )
-        for number, more in enumerate(np.diff([0, *log.sessions.of(split)]).tolist())
+        for number, more in enumerate(_pieces(log, split))
     ]
-    where = mask(pairs.lengths, positions)
-    relevance = pad(policy.relevance, pairs.offsets, positions)
-    users = [(own, _chances(user, relevance, positions)) for own, user in log.user.each()]
-    for strength, order in _orders(log, split, policy, where, seed):
-        for temperature, (own, chances) in product(temperatures, users):
-            grown = []
-            for number, traffic in enumerate(traffics):
-                drawn = ("session noise", seed, split, strength, temperature, *_growth(number))
-                shown = traffic.impressions(order, temperature, stream(*drawn))
-                key = (strength, temperature, *own.values(), *_growth(number))
-                rng = stream("clicks", seed, split, *key)
-                more = replace(shown, clicks=rng.binomial(shown.impressions, chances(shown)))
-                grown.append(added(grown[-1], more) if grown else more)
-            for number, lane in _by_size(lanes, strength, temperature, own):
-                # If a split has one size only, the lanes of all sizes have the same log.
-                yield LaneLog(split, lane, grown[min(number, len(grown) - 1)])
-
-
-def _by_size(
-    lanes: Mapping, strength: float, temperature: float, own: Mapping
-) -> Iterator[tuple[int, dict]]:
-    """The lanes of one strength, temperature and user, which differ in their number of sessions:
-    the number of each lane, and its columns."""
-    values = {next(iter(lanes)): strength, "temperature": temperature}
-    for number, size in enumerate(lanes.get("sessions", [None])):
-        yield number, values | ({} if size is None else {"sessions": size}) | dict(own)
+    for order, lane, chances in _displays(log, split, policy, _chances, seed=seed):
+        strength, temperature, *own = lane.values()
+        grown = []
+        for number, traffic in enumerate(traffics):
+            drawn = ("session noise", seed, split, strength, temperature, *_growth(number))
+            shown = traffic.impressions(order, temperature, stream(*drawn))
+            rng = stream("clicks", seed, split, strength, temperature, *own, *_growth(number))
+            more = replace(shown, clicks=rng.binomial(shown.impressions, chances(shown)))
+            grown.append(added(grown[-1], more) if grown else more)
+        for number, sized in _by_size(log, lane):
+            # If a split has one size only, the lanes of all sizes have the same log.
+            yield LaneLog(split, sized, grown[min(number, len(grown) - 1)])
 
 
 def draw_pages(
@@ -326,53 +310,68 @@ def draw_pages(
     Memory does not grow with the number of sessions. A larger log of the same lane begins with
     the pages of the smaller one.
     """
-    lanes, pairs, positions = log.lanes, policy.pairs, log.positions
-    pieces = np.diff([0, *log.sessions.of(split)]).tolist()
-    where = mask(pairs.lengths, positions)
-    relevance = pad(policy.relevance, pairs.offsets, positions)
+    pairs, pieces = policy.pairs, _pieces(log, split)
     ids = {
         "queries": pairs.query[pairs.offsets[:-1]],
-        "documents": pad(pairs.document, pairs.offsets, positions),
+        "documents": pad(pairs.document, pairs.offsets, log.positions),
     }
-    users = [(own, _clicker(user, relevance, positions)) for own, user in log.user.each()]
-    for strength, order in _orders(log, split, policy, where, seed):
-        for temperature, (own, clicker) in product(lanes["temperature"], users):
-            for number, lane in _by_size(lanes, strength, temperature, own):
-                # If a split has one size only, the lanes of all sizes have the same pages.
-                for piece, sessions in enumerate(pieces[: number + 1]):
-                    key = (strength, temperature, *own.values(), *_growth(piece))
-                    yield from stream_sessions(
-                        order,
-                        clicker,
-                        pairs.lengths,
-                        sessions=sessions,
-                        temperature=temperature,
-                        rng=stream("pages", seed, split, *key),
-                        split=split,
-                        lanes=lane,
-                        **ids,
-                    )
+    for order, lane, clicker in _displays(log, split, policy, _clicker, seed=seed):
+        for number, sized in _by_size(log, lane):
+            # If a split has one size only, the lanes of all sizes have the same pages.
+            for piece, sessions in enumerate(pieces[: number + 1]):
+                yield from stream_sessions(
+                    order,
+                    clicker,
+                    pairs.lengths,
+                    sessions=sessions,
+                    temperature=lane["temperature"],
+                    rng=stream("pages", seed, split, *lane.values(), *_growth(piece)),
+                    split=split,
+                    lanes=sized,
+                    **ids,
+                )
 
 
-def _orders(
-    log: SimulatedLog, split: str, policy: ScoredPairs, where: np.ndarray, seed: int
-) -> Iterator[tuple[float, np.ndarray | NoisyOrder]]:
-    """Each strength, and the ranking of the policy of that strength, [queries, positions].
+def _pieces(log: SimulatedLog, split: str) -> list[int]:
+    """The sessions of the smallest log of a split, and those that each larger one has besides."""
+    return np.diff([0, *log.sessions.of(split)]).tolist()
 
-    A policy with noise in each session draws its rankings later. Without noise it ranks once.
+
+def _by_size(log: SimulatedLog, lane: Mapping) -> Iterator[tuple[int, dict]]:
+    """The lanes that differ in their number of sessions only: the number of each, and its columns
+    in the log's order."""
+    for number, size in enumerate(log.lanes.get("sessions", [None])):
+        sized = {**lane, "sessions": size}
+        yield number, {column: sized[column] for column in log.lanes}
+
+
+def _displays(
+    log: SimulatedLog, split: str, policy: ScoredPairs, function: Callable, *, seed: int
+) -> Iterator[tuple[np.ndarray | NoisyOrder, dict[str, Any], Callable]]:
+    """What is shown and who clicks, for each strength, temperature and user, of logs of any size.
+
+    The ranking of the policy, [queries, positions]; the columns of the lane; and `function` of the
+    user, the relevance [queries, positions] and the number of positions. A policy with noise in
+    each session draws its rankings later. Without noise it ranks once.
     """
+    pairs, positions = policy.pairs, log.positions
+    where = mask(pairs.lengths, positions)
+    relevance = pad(policy.relevance, pairs.offsets, positions)
+    users = [(own, function(user, relevance, positions)) for own, user in log.user.each()]
     about = log.queries.of(split)[0] if log.queries.ranked == "once" else split
-    for strength in next(iter(log.policy.lanes.values())):
+    (mixing, strengths), (_, temperatures) = log.policy.lanes.items()
+    for strength in strengths:
         if log.policy.noise == "session" and abs(strength) < 1:
-            scores = pad(strength * policy.score, policy.pairs.offsets, where.shape[1])
+            scores = pad(strength * policy.score, pairs.offsets, positions)
             noise = (1 - abs(strength)) * NOISE_HIGH
-            yield strength, NoisyOrder(np.where(where, scores, -np.inf), noise)
-            continue
-        # All strengths draw the same noise and ties, so that they differ in nothing else.
-        rng = stream("policy noise", seed, about)
-        scores = policy_scores(policy.score, strength, rng=rng)
-        scores = pad(scores, policy.pairs.offsets, where.shape[1])
-        yield strength, ranking_order(scores, where, tiebreak=rng.random(scores.shape))
+            order = NoisyOrder(np.where(where, scores, -np.inf), noise)
+        else:
+            # All strengths draw the same noise and ties, so that they differ in nothing else.
+            rng = stream("policy noise", seed, about)
+            scores = pad(policy_scores(policy.score, strength, rng=rng), pairs.offsets, positions)
+            order = ranking_order(scores, where, tiebreak=rng.random(scores.shape))
+        for temperature, (own, of_user) in product(temperatures, users):
+            yield order, {mixing: strength, "temperature": temperature, **own}, of_user
 
 
 def _growth(number: int) -> tuple:
@@ -385,14 +384,8 @@ def _chances(user: CellModel, relevance: np.ndarray, positions: int) -> Callable
     truth = truth_of(user, relevance, positions)
 
     def of_cells(shown: Cells) -> np.ndarray:
-        parts = {
-            name: values[shown.query, shown.document]
-            if user.parts[name] == PER_DOCUMENT
-            else values[shown.position]
-            if user.parts[name] == PER_POSITION
-            else values
-            for name, values in truth.items()
-        }
+        at = {PER_DOCUMENT: (shown.query, shown.document), PER_POSITION: shown.position}
+        parts = {name: values[at.get(user.parts[name], ...)] for name, values in truth.items()}
         return np.asarray(user.click_probability(**parts))
 
     return of_cells

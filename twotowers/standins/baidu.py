@@ -117,7 +117,6 @@ class Pages:
         query: [pages] the query's number.
         slot: the document's number among the query's candidates.
         clicks, where: bool; `where` is False where the page shows no document.
-        traits: [pages, POSITIONS, 4] of the documents.
     """
 
     session: np.ndarray
@@ -125,7 +124,6 @@ class Pages:
     slot: np.ndarray
     clicks: np.ndarray
     where: np.ndarray
-    traits: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -198,6 +196,14 @@ class World:
             score=mixed(ranked, normal("production")),
         )
 
+    def promise(self, traits: np.ndarray) -> np.ndarray:
+        """What tokens can say of attraction at most: [...] its mean, given traits [..., 4]."""
+        law = self.law
+        match, topic, style, _ = np.moveaxis(traits, -1, 0)
+        relevance = np.sqrt(law.match) * worth(match) + np.sqrt(law.topic) * topic
+        appeal = np.sqrt(law.style) * style
+        return law.agreement * relevance + np.sqrt(1 - law.agreement**2) * appeal
+
     def warmth(self, query: np.ndarray) -> np.ndarray:
         """[queries] z - 1, with mean 0 and variance 1."""
         of_topic = normals(self.key("warmth of topics"), topic_of(self.seed, query))
@@ -251,7 +257,7 @@ class World:
             clicks = rng.random(attracts.shape) < attracts * np.array(PROPENSITIES)
         else:
             clicks = clicks_of(rng, attracts, satisfies, law.users)
-        return Pages(session, asked, slot, clicks, where, documents.traits[cell])
+        return Pages(session, asked, slot, clicks, where)
 
     def raw(self, pages: Pages) -> Raw:
         """The same pages with their placeholders."""

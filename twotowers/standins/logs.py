@@ -104,37 +104,30 @@ def write(path: str | Path, part: str, *, name: str, size: int, seed: int) -> No
         pq.write_table(generate_log(name, sessions=size, seed=seed), temporary)
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """The different rankings shown: query, [rankings, LENGTH] documents, number of views."""
+def _show(
+    rng: np.random.Generator, query: np.ndarray, law: Reordering
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The different rankings shown, given the query of each page view: [pages] from 0.
 
-    query: np.ndarray
-    slot: np.ndarray
-    views: np.ndarray
-
-
-def _show(rng: np.random.Generator, query: np.ndarray, law: Reordering) -> _Shown:
-    """Rank the documents of each page view, given its query: [pages] from 0."""
+    Query [rankings], documents [rankings, LENGTH] and number of views [rankings].
+    """
     version = law.versions.draw(rng, len(query))
     order = np.lexsort((version, query))
     query, version = query[order], version[order]
     first = np.flatnonzero((np.diff(query, prepend=-1) != 0) | (np.diff(version, prepend=-1) != 0))
     noise = rng.standard_normal((len(first), law.documents), dtype=np.float32)
     ranks = np.arange(law.documents) + np.float32(law.noise) * noise
-    return _Shown(
-        query=query[first],
-        slot=np.argsort(ranks, axis=1)[:, :LENGTH],
-        views=np.diff(first, append=len(query)),
-    )
+    views = np.diff(first, append=len(query))
+    return query[first], np.argsort(ranks, axis=1)[:, :LENGTH], views
 
 
 def _tiangong(rng: np.random.Generator, sessions: int) -> pa.Table:
     pages = round(PAGES_PER_SESSION * sessions)
     _, query = np.unique(TIANGONG_QUERIES.draw(rng, pages), return_inverse=True)
     law = TIANGONG_RANKINGS
-    shown = _show(rng, query, law)
     documents = (query.max() + 1, law.documents)
-    at = (shown.query[:, None], shown.slot)
+    query, slot, views = _show(rng, query, law)
+    at = (query[:, None], slot)
 
     kind = 1 + KINDS.draw(rng, documents)
     kind[rng.random(documents) < ORDINARY] = 0
@@ -143,57 +136,38 @@ def _tiangong(rng: np.random.Generator, sessions: int) -> pa.Table:
     height = 1 + np.where(rng.random(usual.shape) < REDRAWN, other, usual)
     height[rng.random(len(height)) < UNMEASURED] = 0
 
-    relevance = rng.beta(*RELEVANCE, documents)[at]
-    return _log(
-        rng,
-        shown,
-        law,
-        EXAMINATION * relevance,
-        # The names look like the real ones, but mean nothing.
-        vertical={
-            "v1": _names(kind[at], 30_000_001 + 100 * kind[at]),
-            "v2": _names(height, 45 + height),
-        },
-        seen={"sessions": sessions, "pages": pages},
-    )
+    # The names look like the real ones, but mean nothing.
+    numbers = {"v1": (kind[at], 30_000_001 + 100 * kind[at]), "v2": (height, 45 + height)}
+    names = {name: np.where(code == 0, -1, number) for name, (code, number) in numbers.items()}
+    texts = {name: pa.array(each.ravel()).cast(pa.string()) for name, each in names.items()}
+    probability = EXAMINATION * rng.beta(*RELEVANCE, documents)[at]
+    clicks = rng.binomial(views[:, None], probability)
+    seen = {"sessions": sessions, "pages": pages}
+    return count_cells(_cells(query, slot, views, clicks, law) | texts, seen)
 
 
 def _yandex(rng: np.random.Generator, sessions: int) -> pa.Table:
     share = np.arange(1, YANDEX_QUERIES + 1) ** -YANDEX_EXPONENT
     query = rng.choice(YANDEX_QUERIES, sessions, p=share / share.sum())
     law = YANDEX_RANKINGS
-    shown = _show(rng, query, law)
+    query, slot, views = _show(rng, query, law)
     relevance = np.sort(rng.beta(*RELEVANCE, (YANDEX_QUERIES, law.documents)))[:, ::-1]
-    relevance = relevance[shown.query[:, None], shown.slot]
+    relevance = relevance[query[:, None], slot]
     # With this examination the expected CTR by rank is that of the sample, for any rankings.
-    examination = YANDEX_CTR / np.average(relevance, axis=0, weights=shown.views)
-    probability = np.minimum(examination * relevance, 1)
-    return _log(rng, shown, law, probability, seen={"sessions": sessions, "pages": sessions})
+    examination = YANDEX_CTR / np.average(relevance, axis=0, weights=views)
+    clicks = rng.binomial(views[:, None], np.minimum(examination * relevance, 1))
+    seen = {"sessions": sessions, "pages": sessions}
+    return count_cells(_cells(query, slot, views, clicks, law), seen)
 
 
-def _names(code: np.ndarray, number: np.ndarray) -> pa.Array:
-    """The numbers as names; that of code 0 is '-1' (none)."""
-    return pa.array(np.where(code == 0, -1, number).ravel()).cast(pa.string())
-
-
-def _log(
-    rng: np.random.Generator,
-    shown: _Shown,
-    law: Reordering,
-    probability: np.ndarray,
-    *,
-    vertical: dict[str, pa.Array] | None = None,
-    seen: dict[str, int],
-) -> pa.Table:
-    """Draw the clicks, given their probability: [rankings, LENGTH]."""
-    shape = shown.slot.shape
-    views = np.broadcast_to(shown.views[:, None], shape)
-    columns = {
-        "query": np.repeat(shown.query, LENGTH),
-        "document": (shown.query[:, None] * law.documents + shown.slot).ravel(),
-        "position": np.broadcast_to(np.arange(1, LENGTH + 1, dtype=np.int32), shape).ravel(),
-        **(vertical or {}),
-        "impressions": views.ravel(),
-        "clicks": rng.binomial(views, probability).ravel(),
+def _cells(
+    query: np.ndarray, slot: np.ndarray, views: np.ndarray, clicks: np.ndarray, law: Reordering
+) -> dict[str, np.ndarray]:
+    """The columns of all places of the rankings, with clicks [rankings, LENGTH]."""
+    return {
+        "query": np.repeat(query, LENGTH),
+        "document": (query[:, None] * law.documents + slot).ravel(),
+        "position": np.tile(np.arange(1, LENGTH + 1, dtype=np.int32), len(query)),
+        "impressions": np.repeat(views, LENGTH),
+        "clicks": clicks.ravel(),
     }
-    return count_cells(columns, seen)
