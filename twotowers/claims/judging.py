@@ -26,11 +26,11 @@ from twotowers.claims.claims import (
     TooFewRuns,
     judge,
 )
-from twotowers.claims.conditions import SIGNIFICANT, Condition
+from twotowers.claims.conditions import SIGNIFICANT
 from twotowers.claims.data_provenance import REAL, SIMULATION, weakest
 from twotowers.claims.gates import failing_text, of_failing
 from twotowers.claims.published import about
-from twotowers.claims.verdicts import decide, differs, seed_counts
+from twotowers.claims.verdicts import decide, differs, moved, seed_counts
 from twotowers.errors import check_choice
 from twotowers.root import ROOT
 
@@ -73,35 +73,14 @@ def rests_on(claim: Claim, results: pd.DataFrame, rows: pd.Series) -> list[np.nd
     size = (1 + value.abs()).where(rows, 0)
     noise = np.random.default_rng(0).uniform(0.5, 1, len(results))
 
-    def moved(step) -> list[np.ndarray]:
-        try:
-            others = claim.measure(results.assign(value=value + step * size))
-        except (NotTestable, TooFewRuns):
-            others = None
-        return [
-            np.ones(len(_slack(condition, own)), bool)
-            if others is None
-            else _differing(_slack(condition, own), _slack(condition, others[at][1]))
-            for at, (condition, own) in enumerate(pairs)
-        ]
-
-    slightly, up, down = moved(SLIGHT * noise), moved(FAR), moved(-FAR)
+    slightly, up, down = (
+        moved(claim, pairs, results.assign(value=value + step * size))
+        for step in (SLIGHT * noise, FAR, -FAR)
+    )
     return [
         up[at] | down[at] if condition.discrete or condition.relation == SIGNIFICANT else own
         for at, ((condition, _), own) in enumerate(zip(pairs, slightly, strict=True))
     ]
-
-
-def _slack(condition: Condition, measured: object) -> np.ndarray:
-    """The numbers of a condition; none if it is not judged."""
-    return condition.slack(measured).to_numpy(float) if condition.judged else np.empty(0)
-
-
-def _differing(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Which numbers differ; all if there are more or fewer."""
-    if len(one) != len(other):
-        return np.ones(len(one), bool)
-    return (one != other) & ~(np.isnan(one) & np.isnan(other))
 
 
 def on_authors(claim: Claim, authors: pd.DataFrame) -> tuple[str, str, str]:
@@ -189,9 +168,10 @@ def _gated(claim: Claim, results: pd.DataFrame, gates: pd.DataFrame) -> Judgemen
     rows = of_failing(results, failing)
     if not claim.gated or judgement.verdict not in ANSWERS or not rows.any():
         return judgement
-    moved = rests_on(claim, results, rows)
-    judged = [own.any() for own, each in zip(moved, claim.conditions, strict=True) if each.judged]
-    if not any(judged) or decide(claim, results, without=moved).verdict == judgement.verdict:
+    resting = rests_on(claim, results, rows)
+    if not np.concatenate(resting).any():
+        return judgement
+    if decide(claim, results, without=resting).verdict == judgement.verdict:
         return judgement
     here = failing[failing["setting"].isin(results["setting"].unique())]
     settings = [own for _, own in here.groupby("setting", sort=False)]

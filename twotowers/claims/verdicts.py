@@ -180,14 +180,29 @@ def _lone_setting(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> s
 
 def differs(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> bool:
     """Whether a judge measures other numbers on these results, or none."""
+    return any(each.any() for each in moved(claim, pairs, results))
+
+
+def moved(claim: Claim, pairs: Measurements, results: pd.DataFrame) -> list[np.ndarray]:
+    """Of each condition, which numbers are others on these results.
+
+    All are if there are more or fewer, or if the judge cannot measure.
+    """
     try:
-        other = claim.measure(results)
+        others = [_slacks(*each) for each in claim.measure(results)]
     except (NotTestable, TooFewRuns, LookupError, ValueError):
-        return True
-    return any(
-        condition.judged and not condition.slack(measured).equals(condition.slack(without))
-        for (condition, measured), (_, without) in zip(pairs, other, strict=True)
-    )
+        others = [np.empty(0)] * len(pairs)
+    return [
+        (own != other) & ~(np.isnan(own) & np.isnan(other))
+        if len(own) == len(other)
+        else np.ones(len(own), bool)
+        for own, other in zip([_slacks(*each) for each in pairs], others, strict=True)
+    ]
+
+
+def _slacks(condition: Condition, measured: object) -> np.ndarray:
+    """The numbers of a condition; none if it is not judged."""
+    return condition.slack(measured).to_numpy(float) if condition.judged else np.empty(0)
 
 
 def seed_counts(results: pd.DataFrame) -> pd.Series:

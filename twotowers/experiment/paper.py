@@ -360,19 +360,16 @@ def _check_sources(logs: Mapping[str, Log], config: RunConfig, path: Path) -> No
     words = {True: "a click log", False: "rankings with labels"}
     for name, log in logs.items():
         for dataset in log.datasets:
-            at, source, wanted = (
-                ("logs", name, "dataset"),
-                config.datasets[dataset].of,
-                not log.SIMULATED,
-            )
+            source, wanted = config.datasets[dataset].of, not log.SIMULATED
             if (LOG in source.splits) != wanted:
                 message = f"data set {dataset!r} is {words[not wanted]}"
                 expected = f"{words[wanted]}; 'replace' in the configuration may name one"
-                raise wrong_at(path, *at, message=message, expected=expected)
-            if wanted and (source.format not in FORMATS or FORMATS[source.format].counted):
+            elif wanted and (source.format not in FORMATS or FORMATS[source.format].counted):
                 message = f"{dataset!r} of format {source.format!r} has no pages"
                 expected = "a log of pages; 'from: file' also takes counts"
-                raise wrong_at(path, *at, message=message, expected=expected)
+            else:
+                continue
+            raise wrong_at(path, "logs", name, "dataset", message=message, expected=expected)
 
 
 def _of_scale(

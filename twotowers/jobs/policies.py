@@ -32,17 +32,10 @@ def write_policy(
     `places` of a list: its empty ones count in the percentiles of synthetic relevance; None if only
     documents do.
     """
-    labels = {
-        split: relevance_of(
-            relevance,
-            lists.label,
-            lists.features,
-            seed=seed,
-            split=split,
-            padding=padding_of(lists.lengths, places),
-        )
-        for split, lists in rankings.items()
-    }
+    labels = {}
+    for split, lists in rankings.items():
+        drawn = {"seed": seed, "split": split, "padding": padding_of(lists.lengths, places)}
+        labels[split] = relevance_of(relevance, lists.label, lists.features, **drawn)
     score = train_ranker(ranker, rankings["train"], labels["train"], settings, seed=seed)
     tables = []
     for split, lists in rankings.items():

@@ -79,15 +79,14 @@ def comparison_view(
         texts = [_key_text(row[key]) for key in varying]
         # Each key's text, and whether it and all keys to its left repeat the row above.
         marked = [(text, texts[:last] == before[:last]) for last, text in enumerate(texts, start=1)]
-        known = not math.isnan(row["low"])
+        columns = ("published", "reproduced", "low", "high")
+        published, reproduced, low, high = (_text(row[name], form) for name in columns)
         rows.append(
             {
                 "keys": marked,
-                "published": _text(row["published"], form),
-                "reproduced": _text(row["reproduced"], form),
-                "interval": f"[{_text(row['low'], form)}, {_text(row['high'], form)}]"
-                if known
-                else "",
+                "published": published,
+                "reproduced": reproduced,
+                "interval": "" if math.isnan(row["low"]) else f"[{low}, {high}]",
                 "difference": _text(row["difference"], "+" + form),
             }
         )

@@ -60,28 +60,23 @@ def tex(
     cells = table.set_index([row, column, "source"])["value"].to_dict()
     sources = [each for each in SOURCES if (table["source"] == each).any()]
     body = []
-    counted = set(table[row])
     for value, name in names.items():
-        if value not in counted:
+        if value not in set(table[row]):
             continue
-        texts = [name]
-        for other in headings:
-            for source in sources:
-                number, form = cells.get((value, other, source)), (forms or {}).get(other)
-                texts.append(_written(number, form) if form else count(number))
-        if test:
-            passed = cells[value, test["column"], "reproduced"] == test["value"]
-            texts.append("yes" if passed else "no")
-        body.append(texts)
-    top = [heading]
-    for name in headings.values():
-        top += [name, "paper"][: len(sources)]
-    top += [test["heading"]] if test else []
+        numbers = [
+            _written(cells.get((value, other, source)), (forms or {}).get(other))
+            for other in headings
+            for source in sources
+        ]
+        passed = test and cells[value, test["column"], "reproduced"] == test["value"]
+        body.append([name, *numbers, *(["yes" if passed else "no"] if test else [])])
+    pairs = [each for name in headings.values() for each in [name, "paper"][: len(sources)]]
+    top = [heading, *pairs, *([test["heading"]] if test else [])]
     aligned = "l" + "r" * len(sources) * len(headings) + ("l" if test else "")
     return booktabs(top, body, columns=aligned)
 
 
-def _written(value: float | None, form: str) -> str:
-    if value is None or pd.isna(value):
-        return "--"
+def _written(value: float | None, form: str | None) -> str:
+    if form is None or value is None or pd.isna(value):
+        return count(value)
     return f"${scientific(value, 2)}$" if form == "power" else f"{value:{form}}"
