@@ -271,20 +271,19 @@ def seed_means(results: pd.DataFrame, over: Mapping[str, Sequence | None], **whe
         rows = _snapped(select(rows, **{column: values}), column, values)
     if rows.duplicated([*over, "seed"]).any():
         raise ValueError(f"{selection}: a seed occurs twice: a column is missing in {list(over)}")
-    summary = rows.groupby(list(over), dropna=False)["value"].agg(value="mean", n="size")
     cells = pd.MultiIndex.from_product(levels, names=list(over))
     if len(over) == 1:
         cells = pd.Index(levels[0], name=cells.names[0])
-    absent = cells.difference(summary.index, sort=False)
-    if len(absent):
-        raise NotTestable(f"{selection}: no results at {_listed(absent)}")
-    summary = summary.loc[cells]
-    infinite = ~np.isfinite(summary["value"])
-    if infinite.any():
-        raise NotTestable(f"{selection}: not a finite number at {_listed(cells[infinite])}")
-    fewer = summary["n"] < summary["n"].max()
-    if fewer.any():
-        raise NotTestable(f"{selection}: seeds missing at {_listed(cells[fewer])}")
+    grouped = rows.groupby(list(over), dropna=False)["value"]
+    summary = grouped.agg(value="mean", n="size").reindex(cells)
+    wrong = {
+        "no results": summary["n"].isna(),
+        "not a finite number": ~np.isfinite(summary["value"]),
+        "seeds missing": summary["n"] < summary["n"].max(),
+    }
+    for what, at in wrong.items():
+        if at.any():
+            raise NotTestable(f"{selection}: {what} at {_listed(cells[at])}")
     return summary["value"]
 
 
@@ -304,13 +303,8 @@ def apart(values: pd.Series | pd.DataFrame) -> pd.DataFrame:
     {'a and b': 3.0, 'a and c': 1.0, 'b and c': 2.0}
     """
     table = values.to_frame("") if isinstance(values, pd.Series) else values
-    names = [
-        ", ".join(
-            each if isinstance(each, str) else short(each)
-            for each in (row if isinstance(row, tuple) else (row,))
-        )
-        for row in table.index
-    ]
+    rows = [row if isinstance(row, tuple) else (row,) for row in table.index]
+    names = [", ".join(map(short, row)) for row in rows]
     one, other = np.triu_indices(len(table), 1)
     labels = [f"{names[a]} and {names[b]}" for a, b in zip(one, other, strict=True)]
     numbers = table.to_numpy(float)

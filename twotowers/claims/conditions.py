@@ -256,15 +256,17 @@ def number(value: float, digits: int = 3) -> str:
     return _leading_zero.sub(r"\1.", f"{value:.{digits}f}")
 
 
-def short(value: float) -> str:
-    """A number without trailing zeros: 0, .333, -1, 1e-6."""
+def short(value: float | str) -> str:
+    """A number without trailing zeros: 0, .333, -1, 1e-6. A word is itself."""
+    if isinstance(value, str):
+        return value
     return _leading_zero.sub(r"\1.", f"{value:g}").replace("e-0", "e-")
 
 
 def lane_text(columns: Mapping[str, object]) -> str:
     """The values of a lane, as a text."""
     return ", ".join(
-        f"{name.replace('_', ' ')} {value if isinstance(value, str) else short(value)}"
+        f"{name.replace('_', ' ')} {short(value)}"
         for name, value in columns.items()
         if not pd.isna(value)
     )

@@ -96,20 +96,17 @@ class Planner(Places):
         made = {f"{key}/{item}" for key, paper in self.papers.items() for item in paper.items}
         for name in self.config.only:
             check_choice(name, made, field="only")
-        # They may be of another paper, or of data that the scale leaves out.
-        declared = self._declared() if self.config.also else ()
-        for name in self.config.also:
-            check_choice(name, declared, field="also")
+        if self.config.also:
+            # They may be of another paper, or of data that the scale leaves out.
+            keys = [path.parent.name for path in self.root.glob("papers/*/experiment.yaml")]
+            every = {f"{key}/{item}" for key in keys for item in item_needs(key, self.root)}
+            for name in self.config.also:
+                check_choice(name, every, field="also")
         if self.config.only:
             return [path for name in self.config.only for path in self.item_files(*name.split("/"))]
         ends = map(self.file, ("overview", "verdicts"))
         items = [path for key in self.papers for path in self.items_of(key)]
         return [*ends, *self.of_papers("page", "summary"), *items]
-
-    def _declared(self) -> set[str]:
-        """Every item of every paper."""
-        keys = [path.parent.name for path in self.root.glob("papers/*/experiment.yaml")]
-        return {f"{key}/{item}" for key in keys for item in item_needs(key, self.root)}
 
     # Data sets
 
