@@ -202,7 +202,8 @@ def _explained(error: ValidationError, given: Any) -> tuple[str, str | None, lis
     elif kind == "missing":
         message, expected = f"{best['loc'][-1]!r} is missing", None
     else:
-        message = f"{_plain(value)!r} is not allowed"
+        shown = list(value) if isinstance(value, tuple) else value
+        message = f"{shown!r} is not allowed"
         expected = _expected(kind, context, best["msg"], value)
     return message, expected, keys
 
@@ -255,7 +256,3 @@ def _expected(kind: str, context: Mapping, message: str, value: Any) -> str:
     if names:
         return nearest(str(value), names)
     return EXPECTED[kind].format(**context) if kind in EXPECTED else message
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

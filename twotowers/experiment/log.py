@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -102,10 +101,6 @@ class Log(Config):
     def users(self, lanes: Sequence[Mapping]) -> list[ClickModel] | None:
         """The user of each lane; None if nobody knows them."""
         return None
-
-    def combinations(self, lanes: Mapping[str, Sequence]) -> list[dict[str, Any]]:
-        """Each lane of the given columns: a value per column."""
-        return [dict(zip(lanes, values, strict=True)) for values in product(*lanes.values())]
 
     def labels(self) -> dict[str, Any]:
         """Further columns of the results of its fits."""

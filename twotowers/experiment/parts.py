@@ -6,7 +6,7 @@ list. Its column is named after the part and the option: `tower_dropout`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Annotated, Any
@@ -179,6 +179,11 @@ Method = Annotated[
 # Users
 
 
+def combinations(lanes: Mapping[str, Sequence]) -> list[dict[str, Any]]:
+    """Each lane of the given columns: a value per column."""
+    return [dict(zip(lanes, values, strict=True)) for values in product(*lanes.values())]
+
+
 @dataclass(frozen=True)
 class User:
     """Who clicks: a click model with its constants, or several, which are lanes.
@@ -197,9 +202,7 @@ class User:
 
     def each(self) -> Iterator[tuple[dict[str, Any], ClickModel]]:
         """Each user, with the values of the columns that differ between users."""
-        lanes = self.lanes
-        for values in product(*lanes.values()):
-            own = dict(zip(lanes, values, strict=True))
+        for own in combinations(self.lanes):
             yield own, self.of(own)
 
     def of(self, lane: Mapping[str, Any]) -> ClickModel:

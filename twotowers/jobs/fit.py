@@ -12,7 +12,7 @@ import pandas as pd
 
 from twotowers.claims.gates import RANKS
 from twotowers.experiment.log import Columns, tower_inputs
-from twotowers.experiment.parts import relevance_tower
+from twotowers.experiment.parts import combinations, relevance_tower
 from twotowers.experiment.settings import Model, Setting
 from twotowers.files.rankings import read_rankings
 from twotowers.jobs.gates import gates, totals
@@ -80,8 +80,8 @@ def fit_lanes(
     """Fit every lane of a setting: what the method got, and what it found of each lane."""
     log, model, method = setting.log, setting.model, setting.method
     columns = dict(setting.lanes)
-    logs = log.combinations(columns.pop("log"))
-    own = log.combinations({name: each for part in columns.values() for name, each in part.items()})
+    logs = combinations(columns.pop("log"))
+    own = combinations({name: each for part in columns.values() for name, each in part.items()})
     splits = _read(log.splits(files, logs, seed=seed, setting=setting), model)
     training = setting.training.arguments() if setting.training else {}
     if training and (steps := log.steps(splits, training["batch"])):
