@@ -30,7 +30,10 @@ def locate(source: Source, folder: str | Path) -> dict[str, Path]:
                 expected=_layout(source, folder),
             )
     for split, path in paths.items():
-        _verify(path, source.files_sha256[split])
+        known = source.files_sha256[split]
+        if known is not None and (actual := _sha256(path)) != known:
+            message = f"the file is damaged or another version: its SHA-256 is {actual}"
+            raise InputError(message, path=path, expected=known)
     return paths
 
 
@@ -109,15 +112,6 @@ def _find(source: Source, folder: Path) -> dict[str, Path]:
     flat = {split: folder / path.name for split, path in declared.items()}
     distinct = len(set(flat.values())) == len(flat)
     return flat if distinct and all(map(_is_there, flat.values())) else declared
-
-
-def _verify(path: Path, expected: str | None) -> None:
-    if expected is not None and (actual := _sha256(path)) != expected:
-        raise InputError(
-            f"the file is damaged or another version: its SHA-256 is {actual}",
-            path=path,
-            expected=expected,
-        )
 
 
 def _layout(source: Source, folder: Path) -> str:

@@ -204,7 +204,9 @@ def _explained(error: ValidationError, given: Any) -> tuple[str, str | None, lis
     else:
         shown = list(value) if isinstance(value, tuple) else value
         message = f"{shown!r} is not allowed"
-        expected = _expected(kind, context, best["msg"], value)
+        names = re.findall(r"'([^']+)'", context["expected"]) if kind == "literal_error" else []
+        usual = EXPECTED[kind].format(**context) if kind in EXPECTED else best["msg"]
+        expected = nearest(str(value), names) if names else usual
     return message, expected, keys
 
 
@@ -249,10 +251,3 @@ EXPECTED = {
     "model_attributes_type": "a mapping",
 }
 """What was expected, by pydantic's type of error."""
-
-
-def _expected(kind: str, context: Mapping, message: str, value: Any) -> str:
-    names = re.findall(r"'([^']+)'", context["expected"]) if kind == "literal_error" else []
-    if names:
-        return nearest(str(value), names)
-    return EXPECTED[kind].format(**context) if kind in EXPECTED else message

@@ -153,14 +153,14 @@ def train(
 def pages_of(files: Iterable[Path], *, length: int, positions: int) -> Iterator[ShownTexts]:
     """The pages of files of format `baidu`, down to a position, with their texts."""
     for batch in baidu.shown_texts(files):
-        columns = (batch[name].to_numpy(zero_copy_only=False) for name in ("page", "position"))
-        page, position = columns
+        columns = ("page", "position", "click")
+        page, position, click = (batch[name].to_numpy(zero_copy_only=False) for name in columns)
         own = position <= positions
         at = page[own] - page[0], position[own] - 1
         where = np.zeros((page[-1] - page[0] + 1, positions), bool)
         clicks = where.copy()
         where[at] = True
-        clicks[at] = batch["click"].to_numpy(zero_copy_only=False)[own]
+        clicks[at] = click[own]
         yield ShownTexts(tokens_of(batch, length=length)[own], clicks, where)
 
 

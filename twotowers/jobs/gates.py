@@ -105,12 +105,11 @@ def contains(model: ClickModel, kinds: Collection[str]) -> bool:
     for part, kind in model.parts.items():
         others = [name for name in model.parts if name != part]
         for corner in product([0.0, 1.0], repeat=len(others)) if kind in kinds and others else ():
-            values = dict(zip(others, corner, strict=True))
-            values = {
-                name: np.broadcast_to(rows[kind] if name == part else values[name], shape[own])
+            values = dict(zip(others, corner, strict=True)) | {part: rows[kind]}
+            chances = {
+                name: Chance.of(np.broadcast_to(values[name], shape[own]))
                 for name, own in model.parts.items()
             }
-            chances = {name: Chance.of(value) for name, value in values.items()}
             with np.errstate(all="ignore"):  # An impossible page has no chances.
                 predicted = model.conditional(chances, clicks).broadcast(clicks.shape).value
             if np.allclose(predicted, rates):

@@ -88,14 +88,13 @@ def lines_of(table: pd.DataFrame, bias: Sequence[str]) -> list[Line]:
     Without a position, rows are counted from 1.
     """
     table = table[np.isfinite(table["estimate"])]
-    others = [name for name in bias if name != "position"] if "position" in bias else []
-    groups = table.groupby(others, sort=True) if others else [((), table)]
+    if "position" not in bias:
+        table, bias = table.assign(position=np.arange(1, len(table) + 1)), ["position"]
+    others = [name for name in bias if name != "position"]
     lines = []
-    for key, own in groups:
-        own = own.sort_values("position") if "position" in bias else own
-        at = own["position"] if "position" in bias else pd.Series(np.arange(1, len(own) + 1))
-        numbers = (own[name].to_numpy(float) for name in ("estimate", "low", "high"))
-        lines.append(Line(", ".join(map(str, key)), at.to_numpy(float), *numbers))
+    for key, own in table.groupby(others, sort=True) if others else [((), table)]:
+        columns = own.sort_values("position")[list(Line._fields[1:])]
+        lines.append(Line(", ".join(map(str, key)), *columns.to_numpy(float).T))
     return lines
 
 

@@ -27,24 +27,15 @@ def table(
         columns: Heading, metric and, where a metric has any, position.
     """
     keys = ["setting", *rows, *blocks, "metric", "position"]
-    at = [column for column in columns if "position" in column]
-    parts = [(at, {"position": [column["position"] for column in at]})] if at else []
-    if plain := [column for column in columns if "position" not in column]:
-        parts.append((plain, {}))
-    return pd.concat(
-        [
-            compare(
-                results,
-                published,
-                keys,
-                setting=list(needs),
-                metric=list(dict.fromkeys(column["metric"] for column in part)),
-                **where,
-            )
-            for part, where in parts
-        ],
-        ignore_index=True,
-    )
+    tables = []
+    for placed in (True, False):
+        part = [column for column in columns if ("position" in column) == placed]
+        where: dict = {"setting": list(needs), "metric": [column["metric"] for column in part]}
+        if placed:
+            where["position"] = [column["position"] for column in part]
+        if part:
+            tables.append(compare(results, published, keys, **where))
+    return pd.concat(tables, ignore_index=True)
 
 
 def tex(
