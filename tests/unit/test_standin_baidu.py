@@ -101,6 +101,13 @@ def test_pages(pages):
         World(2000, 1, LAW, "position")
 
 
+def test_traits_are_those_of_the_documents_that_are_shown(pages):
+    page = pages[0]
+    documents = WORLD.candidates(page.query)
+    shown = documents.traits[np.arange(len(page.query))[:, None], page.slot]
+    np.testing.assert_array_equal(page.traits, shown)
+
+
 def test_causes_can_be_switched():
     """Annotators agree with users; the ranker ranks at random; nothing is an unknown name."""
     query = np.arange(3000)

@@ -117,6 +117,7 @@ class Pages:
         query: [pages] the query's number.
         slot: the document's number among the query's candidates.
         clicks, where: bool; `where` is False where the page shows no document.
+        traits: [pages, POSITIONS, 4] of the documents.
     """
 
     session: np.ndarray
@@ -124,6 +125,7 @@ class Pages:
     slot: np.ndarray
     clicks: np.ndarray
     where: np.ndarray
+    traits: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,7 @@ class World:
             clicks = rng.random(attracts.shape) < attracts * np.array(PROPENSITIES)
         else:
             clicks = clicks_of(rng, attracts, satisfies, law.users)
-        return Pages(session, asked, slot, clicks, where)
+        return Pages(session, asked, slot, clicks, where, documents.traits[cell])
 
     def raw(self, pages: Pages) -> Raw:
         """The same pages with their placeholders."""
