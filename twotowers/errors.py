@@ -54,7 +54,8 @@ def check_range(
 ) -> float:
     """Return `value` if it is a number in [low, high], else raise InputError.
 
-    NumPy's numbers count, too. With `whole`, only integers do.
+    The error names the argument, `field`, and the file, `path`, if there is one. NumPy's numbers
+    count, too; True and NaN do not. With `whole`, only integers do.
     """
     kind = Integral if whole else Real
     if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:

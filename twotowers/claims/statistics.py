@@ -173,11 +173,12 @@ def moments(
     keys: Sequence[str],
     order: Mapping[str, Sequence] | None = None,
 ) -> pd.DataFrame:
-    """Mean and standard deviation over runs (seeds), ours and the printed ones, with a row each.
+    """Mean and standard deviation over seeds of each group of `keys`, ours and the printed ones.
 
-    Columns `keys`, statistic, value, low, high, n, source. The statistic is 'mean' (with its 95 %
-    interval), 'sd', or 'upper bound' or 'lower bound' if only a bound is printed. `order` has a
-    key's values in the order of rows; others come last.
+    `results` has the keys, seed and value; `published` the keys, value (a mean), sd, n and bound.
+    A row per statistic has the columns `keys`, statistic, value, low, high, n and source. The
+    statistic is 'mean' (with its 95 % interval), 'sd', or 'upper bound' or 'lower bound' if only a
+    bound is printed. `order` has a key's values in the order of rows; others come last.
     """
     keys = list(keys)
     mean = over_seeds(results, keys)

@@ -59,7 +59,7 @@ def diagnose(options: argparse.Namespace) -> int:
 
 
 def identify_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `identify`."""
+    """Add `--feature` and `--bias`, the options of the command `identify`, to its parser."""
     parser.add_argument(
         "--feature",
         nargs="+",

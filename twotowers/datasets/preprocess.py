@@ -51,12 +51,13 @@ LARGEST = 1e9
 def preprocess_stratified(
     rankings: Rankings, *, most: int, log1p: bool, label_max: float = 4, seed: int = 0
 ) -> Rankings:
-    """Cut long lists to `most` so that the shares of their labels stay (Hager 2026, Section 2.5.1).
+    """Cut lists to `most` documents, and keep the shares of labels (Hager 2026, Section 2.5.1).
 
-    Of a list of n documents, label l keeps most * n_l / n of its n_l documents, rounded down; what
-    is missing goes to the largest remainders, the lower label first. Chance decides which. All
-    queries stay, those without a relevant document too. `log1p`: features are cut to +-1e9 and then
-    transformed by `signed_log1p`. The order is that of the file, labels are in [0, 4].
+    Of a longer list of n documents, n_l of them with label l, most * n_l / n with label l stay,
+    rounded down. The places left go to labels with the largest remainders; of equal ones, to the
+    lower label. `seed` draws which documents of a label stay. No query is dropped, and documents
+    stay in the order of the file. `log1p` cuts features to +-1e9, and transforms them by
+    `signed_log1p`. Labels are rescaled from [0, `label_max`] to [0, 4].
     """
     kept = rankings.take(np.sort(_stratified_rows(rankings, most, stream("truncation", seed))))
     if log1p:

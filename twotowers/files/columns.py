@@ -24,7 +24,10 @@ def wrong_type(kind: pa.DataType, field: str, path: object, expected: str) -> In
 
 
 def check_names(wanted: Iterable[str], found: Sequence[str], path: object) -> None:
-    """Raise InputError for a wanted column that is not there, or more than once."""
+    """Raise InputError for a wanted column that is not among `found`, or more than once.
+
+    `path` is the file, for the message.
+    """
     for name in wanted:
         times = list(found).count(name)
         if times != 1:

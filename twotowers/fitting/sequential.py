@@ -51,15 +51,17 @@ ENOUGH = 5
 
 @dataclass(frozen=True)
 class Displays:
-    """The displays of query-document pairs that came again, in the order of time within a pair.
+    """Displays (impressions) of the query-document pairs that were shown twice or more, a row each.
+
+    Rows are in the order of pairs and, within a pair, of time.
 
     Attributes:
-        pair: [rows] ascending numbers of pairs.
-        factor: [rows] bias factors in [0, K).
+        pair: [rows] number of the pair, from 0.
+        factor: [rows] number of the bias factor, in [0, K).
         click: [rows] 0 or 1.
-        query, user: [rows] clusters from 0; user is None where the log has none.
-        names: [K] a row per bias factor.
-        shown: [K] displays of the whole log.
+        query, user: [rows] numbers from 0, by which errors are clustered; user may be None.
+        names: a row per bias factor, such as its position.
+        shown: [K] how often the whole log shows each factor, pairs shown once included.
     """
 
     pair: np.ndarray

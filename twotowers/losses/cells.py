@@ -96,10 +96,12 @@ def _inverse_exp(logits: jax.Array) -> jax.Array:
 
 @jax.custom_jvp
 def product_losses(attraction, examination, shown, clicked) -> jax.Array:
-    """Losses of the position-based model's cells. P(click) is p = s(a) s(b), s the sigmoid.
+    """Negative log-likelihood in nats of cells' clicks, [..., documents, positions]: P(click) is
+    p = s(a) s(b), of logits a = `attraction` [..., documents] and b = `examination` [positions].
 
-    The derivative by a is -(c - n p) / (1 - p) s(-a), and by b the same with s(-b). It computes
-    sigmoids per document and per position, and none per cell. A logit above SURE counts as SURE.
+    s is the sigmoid. Of n = `shown` impressions and c = `clicked` clicks, which broadcast to the
+    result, the derivative by a is -(c - n p) / (1 - p) s(-a), and by b the same with s(-b). It has
+    sigmoids per document and position, none per cell, and takes logits above `SURE` for `SURE`.
     """
     logits = PositionBased().click_logit(attraction[..., None], examination)
     return click_losses(logits, shown, clicked)

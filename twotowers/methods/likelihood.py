@@ -58,14 +58,14 @@ def fit(
     stop_on: Literal["validation", "train"] = "validation",
     heads: Sequence[Callable] = (),
 ) -> list[Fitted]:
-    """Fit one copy of the model per lane.
+    """Fit the model by maximum likelihood, once per lane, in the order of lanes.
 
-    Early stopping uses the weighted loss, as the published code does.
+    Early stopping uses the loss with `weighting`, as the code of Hager et al. (2025) does.
 
     Args:
         task: its model, towers and data.
-        weighting: see `Weighting`.
-        start: where the parameters start; "truth" is those of the simulated user.
+        weighting: how impressions are weighted (`Weighting`), in all lanes or in each.
+        start: where parameters start; "truth" is those of the simulated user.
         stop_on: the split whose loss stops a lane and chooses its parameters, "validation" or
             "train". For a log of sessions, "train" uses as many training sessions as there are
             validation sessions.

@@ -41,9 +41,10 @@ def relevance(
 def noisy_scores(
     name: str, features: np.ndarray, purpose: str, seed: int, split: str
 ) -> np.ndarray:
-    """[rows] a synthetic function of features plus noise, before scaling.
+    """[rows] synthetic relevance of `features` [rows, width] plus noise, not yet scaled to [0, 4].
 
-    The noise is a random stream named by `purpose`, seed and split.
+    `name` is "linear" (Eq. 23) or "deep" (Eq. 24), a function whose weights follow from `seed`. The
+    noise is normal, with standard deviation `NOISE`, from the stream of `purpose`, seed and split.
     """
     noise = stream(purpose, seed, split).normal(0, NOISE, len(features))
     return SYNTHETIC[name](features, np.random.default_rng(seed)) + noise

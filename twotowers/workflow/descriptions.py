@@ -67,7 +67,11 @@ def source_note(plan: Planner, paper: str, item: str) -> str:
 
 
 def page_paper(plan: Planner, key: str) -> dict:
-    """What a paper's page shows besides its results. Paths are relative to the project."""
+    """What the page of a paper shows besides results: texts, data sets, seeds, items, needs.
+
+    `key` is the paper. Paths, of claims, gates, items and recorded verdicts, are relative to the
+    project.
+    """
     paper = plan.papers[key]
     return {
         "key": key,
