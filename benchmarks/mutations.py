@@ -113,6 +113,11 @@ def nearest(path: Path, most: int) -> list[str]:
     return [*ranked[:most], *([examples] if ">>>" in source else [])]
 
 
+def _unneeded(folder: str, _: list[str]) -> set[str]:
+    """What no test needs. It is at the top only, since a package may have such a name."""
+    return {".git", ".cache", "results", "figures"} if Path(folder) == ROOT else set()
+
+
 def _imports(name: str) -> str:
     """A pattern of texts that import a module."""
     parent, _, stem = name.rpartition(".")
@@ -132,8 +137,7 @@ def main() -> None:
     how, killed = {"capture_output": True, "env": os.environ | {"PYTHONPATH": "."}}, 0
     with tempfile.TemporaryDirectory() as folder:
         copied = Path(folder) / "project"
-        unneeded = shutil.ignore_patterns(".git", ".cache", "results", "figures")
-        shutil.copytree(ROOT, copied, symlinks=True, ignore=unneeded)
+        shutil.copytree(ROOT, copied, symlinks=True, ignore=_unneeded)
         for path, node, other in drawn(sorted(paths), options.number, options.seed):
             source = (copied / path).read_text()
             (copied / path).write_text(changed(source, node, other))

@@ -144,7 +144,7 @@ def runs(effect=0.05, queries=60, seeds=5) -> pd.DataFrame:
 
 
 def test_published_tests():
-    """`ttest_rel` over (query, run) rows, and alpha divided by all methods of the group."""
+    """`ttest_rel` pairs rows by query and run. Alpha is divided by the number of methods."""
     values = runs()
     found = against_baseline(values, "naive", unit="run", level=0.01 / 3).set_index("setting")
     base = values[values["setting"] == "naive"]["value"].to_numpy()

@@ -4,8 +4,6 @@ A job makes the objects again and checks nothing. An object is a mapping whose k
 class; a class or function is such a mapping without "of".
 """
 
-import json
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -60,8 +58,11 @@ def loaded(said: Any) -> Any:
 
 def files_of(said: Any, root: Path = ROOT) -> Iterator[str]:
     """The files of all classes and functions of an object, relative to the project."""
-    for name in set(re.findall(r'"!": "([\w.]+):', json.dumps(said))):
-        yield relative(Path(sys.modules[name].__file__ or ""), root)
+    if isinstance(said, list | dict):
+        for each in said.values() if isinstance(said, dict) else said:
+            yield from files_of(each, root)
+    if isinstance(said, dict) and "!" in said:
+        yield relative(Path(sys.modules[said["!"].partition(":")[0]].__file__ or ""), root)
 
 
 def shown(said: Any) -> Any:

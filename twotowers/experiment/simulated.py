@@ -338,8 +338,8 @@ def _pieces(log: SimulatedLog, split: str) -> list[int]:
 
 
 def _by_size(log: SimulatedLog, lane: Mapping) -> Iterator[tuple[int, dict]]:
-    """The lanes that differ in their number of sessions only: the number of each, and its columns
-    in the log's order."""
+    """Yield the lanes that differ only in their number of sessions: the number of each lane, and
+    its columns in the log's order."""
     for number, size in enumerate(log.lanes.get("sessions", [None])):
         sized = {**lane, "sessions": size}
         yield number, {column: sized[column] for column in log.lanes}
@@ -348,10 +348,11 @@ def _by_size(log: SimulatedLog, lane: Mapping) -> Iterator[tuple[int, dict]]:
 def _displays(
     log: SimulatedLog, split: str, policy: ScoredPairs, function: Callable, *, seed: int
 ) -> Iterator[tuple[np.ndarray | NoisyOrder, dict[str, Any], Callable]]:
-    """What is shown and who clicks, for each strength, temperature and user, of logs of any size.
+    """Yield what is shown and who clicks, for each strength, temperature and user.
 
-    The ranking of the policy, [queries, positions]; the columns of the lane; and `function` of the
-    user, the relevance [queries, positions] and the number of positions. A policy with noise in
+    These are the ranking of the policy, [queries, positions]; the columns of the lane; and
+    `function` of the user, the relevance [queries, positions] and the number of positions. Logs of
+    all sizes share them. A policy with noise in
     each session draws its rankings later. Without noise it ranks once.
     """
     pairs, positions = policy.pairs, log.positions

@@ -194,10 +194,13 @@ def _unpacked(path: Path) -> pa.NativeFile:
 def _text(path: Path, encoding: str, _: tuple) -> tuple[dict, tuple[str, ...], list]:
     """How a text file is written, as its beginning shows, its columns, and the file.
 
-    A file that is not packed stays open for the first who reads its rows.
+    A file that is not packed stays open, at its start, for the first who reads its rows.
     """
-    file = _unpacked(path)
+    file, still_open = _unpacked(path), []
     beginning = file.read(BLOCK)
+    if file.seekable():
+        file.seek(0)
+        still_open.append(file)
     start = beginning[:FIRST]
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
@@ -215,7 +218,7 @@ def _text(path: Path, encoding: str, _: tuple) -> tuple[dict, tuple[str, ...], l
     if len(beginning) == BLOCK:
         beginning = beginning[: beginning.rfind(b"\n") + 1]
     with pa.csv.open_csv(pa.BufferReader(beginning), **written) as table:
-        return written, tuple(table.schema.names), [file] * file.seekable()
+        return written, tuple(table.schema.names), still_open
 
 
 def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
@@ -224,8 +227,6 @@ def _csv(path: Path, columns: list[str], rows: int) -> Iterator:
     written, names, still_open = _text(path, ENCODINGS.get(str(path), "utf8"), version)
     yield names
     file = still_open.pop() if still_open else _unpacked(path)
-    if file.seekable():
-        file.seek(0)
     convert = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(columns, pa.string()),
         include_columns=columns,

@@ -41,7 +41,7 @@ def relevance(
 def noisy_scores(
     name: str, features: np.ndarray, purpose: str, seed: int, split: str
 ) -> np.ndarray:
-    """[rows] synthetic relevance of `features` [rows, width] plus noise, not yet scaled to [0, 4].
+    """Draw synthetic relevance [rows] of `features` [rows, width], before it is scaled to [0, 4].
 
     `name` is "linear" (Eq. 23) or "deep" (Eq. 24), a function whose weights follow from `seed`. The
     noise is normal, with standard deviation `NOISE`, from the stream of `purpose`, seed and split.

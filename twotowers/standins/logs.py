@@ -138,12 +138,14 @@ def _tiangong(rng: np.random.Generator, sessions: int) -> pa.Table:
 
     # The names look like the real ones, but mean nothing.
     numbers = {"v1": (kind[at], 30_000_001 + 100 * kind[at]), "v2": (height, 45 + height)}
-    names = {name: np.where(code == 0, -1, number) for name, (code, number) in numbers.items()}
-    texts = {name: pa.array(each.ravel()).cast(pa.string()) for name, each in names.items()}
+    verticals = {
+        name: pa.array(np.where(code == 0, -1, number).ravel()).cast(pa.string())
+        for name, (code, number) in numbers.items()
+    }
     probability = EXAMINATION * rng.beta(*RELEVANCE, documents)[at]
     clicks = rng.binomial(views[:, None], probability)
     seen = {"sessions": sessions, "pages": pages}
-    return count_cells(_cells(query, slot, views, clicks, law) | texts, seen)
+    return count_cells(_cells(query, slot, views, clicks, law) | verticals, seen)
 
 
 def _yandex(rng: np.random.Generator, sessions: int) -> pa.Table:

@@ -91,7 +91,7 @@ class _Rows:
 
     @property
     def keys(self) -> list[str]:
-        """The columns of the file that tell pages apart."""
+        """The columns of the file that identify a page."""
         return self.page or [self.names["session"]]
 
     def _of_file(self, path) -> Iterator[pa.RecordBatch]:

@@ -59,9 +59,9 @@ def tex(
     ((row, names), (column, headings)) = *rows.items(), *columns.items()
     cells = table.set_index([row, column, "source"])["value"].to_dict()
     sources = [each for each in SOURCES if (table["source"] == each).any()]
-    body = []
+    body, counted = [], set(table[row])
     for value, name in names.items():
-        if value not in set(table[row]):
+        if value not in counted:
             continue
         numbers = [
             _written(cells.get((value, other, source)), (forms or {}).get(other))
